@@ -166,7 +166,7 @@ TEST_CASE("a checkpoint that does not fit changes nothing, and the error has the
   CHECK(number == 7);
   dist::Generator generator{strategy, 1};
   const auto state = generator.whole(strategy.scope());
-  says(refused.operator()<dist::ShapeMismatch>(generator), "These are no states of generator");
+  says(refused.operator()<dist::ShapeMismatch>(generator), "The states given do not fit generator");
   CHECK(std::equal(state.data(), state.data() + state.size(), generator.whole(strategy.scope()).data()));
   nn::Network<Net> net{strategy};
   const support::Saved before{strategy, net};

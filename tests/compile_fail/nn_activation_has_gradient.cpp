@@ -1,4 +1,4 @@
-// expect: an activation of a layer is a type with the static functions apply(x), and gradient(y, y_gradient) or
+// expect: the activation of a layer must be a type with the static functions apply(x), and gradient(y, y_gradient) or
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/sequential.hpp>
 

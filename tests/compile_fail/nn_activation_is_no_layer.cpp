@@ -1,4 +1,4 @@
-// expect: nn::Softmax is a layer of its own, as is nn::ReLU: put it behind the layer
+// expect: nn::Softmax and nn::ReLU are layers: put them after the layer
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/strategy/default.hpp>

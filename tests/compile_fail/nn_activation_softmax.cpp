@@ -1,4 +1,4 @@
-// expect: nn::Softmax is a layer of its own
+// expect: nn::Softmax and nn::ReLU are layers
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/sequential.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::Add needs branches whose outputs have one shape, and these differ
+// expect: nn::Add needs branches whose outputs have the same shape
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/sequential.hpp>

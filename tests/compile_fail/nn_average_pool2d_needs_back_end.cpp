@@ -1,4 +1,4 @@
-// expect: the back end of this network does not compute the layer that is named here
+// expect: the back end of this network does not support the layer named here
 #include <dist/nn/chain.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>

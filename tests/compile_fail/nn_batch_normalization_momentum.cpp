@@ -1,4 +1,4 @@
-// expect: nn::BatchNormalization's momentum is a share: give one from 0 to 1
+// expect: nn::BatchNormalization needs a momentum from 0 to 1
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: nn::BatchNormalization normalises channels, the last axis, and its input has no axis
+// expect: nn::BatchNormalization normalises channels (the last axis), but its input has no axis
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: an nn::LossScale decides on the host after each step, and a compiled step is done on devices as a whole: multiply numbers of dist::BFloat16, which need no scale, or call strategy.run
+// expect: an nn::LossScale is updated on the host after each step, but a compiled step runs entirely on devices: compute with dist::BFloat16, which needs no scale, or call strategy.run
 #include <dist/nn/loss_scale.hpp>
 #include <dist/tpu.hpp>
 

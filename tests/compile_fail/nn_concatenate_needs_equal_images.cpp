@@ -1,4 +1,4 @@
-// expect: nn::Concatenate puts outputs side by side along the last axis, and those of its branches differ
+// expect: nn::Concatenate joins outputs along the last axis, but the outputs of its branches differ
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/sequential.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::Conv2D takes rows [height, width, channels], and its input has another number of axes
+// expect: nn::Conv2D takes rows [height, width, channels], but its input has a different number of axes
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::Dense takes rows with one axis, and its input has another number of axes
+// expect: nn::Dense takes rows with one axis, but its input has a different number of axes
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>

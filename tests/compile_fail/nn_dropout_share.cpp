@@ -1,4 +1,4 @@
-// expect: nn::Dropout drops a share below 1
+// expect: nn::Dropout drops a fraction below 1
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/sequential.hpp>

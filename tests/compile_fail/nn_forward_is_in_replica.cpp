@@ -1,4 +1,4 @@
-// expect: forward is called in a replica function: use strategy.run to enter one
+// expect: forward must be called in a replica function: use strategy.run
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
 

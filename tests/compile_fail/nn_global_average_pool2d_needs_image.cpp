@@ -1,4 +1,4 @@
-// expect: nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], and their input has
+// expect: nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], but their input has
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>

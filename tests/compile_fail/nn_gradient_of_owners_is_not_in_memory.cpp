@@ -1,4 +1,4 @@
-// expect: the kernel gradient of this layer is computed by its owners
+// expect: the kernel gradient of this layer is computed by the kernel's owners
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::Lowering does not know this layer: include its header in <dist/nn/hlo/>, or specialise nn::Lowering for a layer of your own
+// expect: nn::Lowering is not defined for this layer: include its header in <dist/nn/hlo/>, or specialise nn::Lowering for your own layer
 #include <tuple>
 
 #include <dist/nn/hlo/lowering.hpp>

@@ -1,4 +1,4 @@
-// expect: this loss is not one for programs: give it templates of element and slope over their number type, an nn::Real, or a template of per_example over its types of rows, or specialise nn::LossLowering for it
+// expect: this loss cannot be used in XLA programs: make its element and slope templates of the number type, an nn::Real, or its per_example a template of the row types, or specialise nn::LossLowering for it
 #include <string_view>
 
 #include <dist/nn/hlo/traced_loss.hpp>

@@ -1,4 +1,4 @@
-// expect: this metric is not one for programs: give it a template of of_row or for_each_bin over its types of rows, specialise nn::MetricLowering for it, or update it in a function that is run and not compiled
+// expect: this metric cannot be used in XLA programs: make its of_row or for_each_bin a template of the row types, specialise nn::MetricLowering for it, or update it in a replica function that is not compiled
 #include <cstdint>
 #include <string_view>
 

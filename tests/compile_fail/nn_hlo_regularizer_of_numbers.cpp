@@ -1,4 +1,4 @@
-// expect: this regularizer is not one for programs: give it templates of term and slope over their number type, an nn::Real
+// expect: this regularizer cannot be used in XLA programs: make its term and slope templates of the number type, an nn::Real
 #include <dist/nn/hlo/traced_regularizer.hpp>
 
 struct Squares {

@@ -1,4 +1,4 @@
-// expect: in a step that is traced, the targets of a loss or a metric are a part of its batch, or a traced array: a tensor of the host would be a constant of the program
+// expect: in a traced step, the targets given to a loss or a metric are part of the batch, or a traced array: a host tensor would become a constant of the program
 #include <dist/core/tensor.hpp>
 #include <dist/nn/hlo/traced_loss.hpp>
 #include <dist/nn/losses/regression.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::Input stands inside a nn::Sequential: it may only come first
+// expect: nn::Input must be first in an nn::Sequential
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: the layout() of a network is kept by its optimizer
+// expect: an optimizer stores the layout() of its network
 #include <span>
 #include <vector>
 

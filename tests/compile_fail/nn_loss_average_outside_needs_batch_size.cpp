@@ -1,4 +1,4 @@
-// expect: compute_average_loss without a global batch size is called in a replica function
+// expect: compute_average_loss without a global batch size must be called in a replica function
 #include <vector>
 
 #include <dist/nn/losses/average_loss.hpp>

@@ -1,4 +1,4 @@
-// expect: a loss with nn::Reduction::None needs a place for its values
+// expect: a loss with nn::Reduction::None needs memory for its values
 #include <dist/nn/losses/reduced.hpp>
 #include <dist/nn/losses/regression.hpp>
 #include <dist/strategy/default.hpp>

@@ -1,4 +1,4 @@
-// expect: outputs, targets and weights must lie in the memory that this call reads
+// expect: outputs, targets and weights must be in the memory that this call reads
 // only error
 #include <dist/nn/loss.hpp>
 #include <dist/nn/losses/regression.hpp>

@@ -1,4 +1,4 @@
-// expect: scale_regularization_loss is called in a replica function
+// expect: scale_regularization_loss must be called in a replica function
 #include <dist/nn/losses/average_loss.hpp>
 #include <dist/strategy/default.hpp>
 

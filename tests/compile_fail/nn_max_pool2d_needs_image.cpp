@@ -1,4 +1,4 @@
-// expect: nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], and their input has another
+// expect: nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], but their input has a different
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 

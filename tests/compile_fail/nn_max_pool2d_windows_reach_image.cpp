@@ -1,4 +1,4 @@
-// expect: nn::MaxPool2D or nn::AveragePool2D has a window that lies outside the image: use less padding
+// expect: nn::MaxPool2D or nn::AveragePool2D has a window entirely outside the image: use less padding
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>

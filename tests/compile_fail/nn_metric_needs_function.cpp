@@ -1,4 +1,4 @@
-// expect: a metric measures with an nn::MetricFunction, which names its Tally and has a name
+// expect: a metric needs an nn::MetricFunction, which has a type Tally and a name
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/strategy/default.hpp>

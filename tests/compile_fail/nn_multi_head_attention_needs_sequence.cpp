@@ -1,4 +1,4 @@
-// expect: nn::MultiHeadAttention takes rows [length, channels], and its input has another number of axes
+// expect: nn::MultiHeadAttention takes rows [length, channels], but its input has a different number of axes
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: two layers of this network have one name
+// expect: two layers of this network have the same name
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/sequential.hpp>

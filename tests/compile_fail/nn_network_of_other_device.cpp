@@ -1,4 +1,4 @@
-// expect: the back end of this network computes on another device than the strategy's replicas
+// expect: the back end of this network computes on a different device than the strategy's replicas
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/strategy/one_device.hpp>

@@ -1,4 +1,4 @@
-// expect: this back end does not compute with this element type: nn::OneDnn and nn::Cuda take float
+// expect: this back end does not support this element type: nn::OneDnn and nn::Cuda support float
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/onednn/backend.hpp>

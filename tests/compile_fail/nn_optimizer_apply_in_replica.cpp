@@ -1,4 +1,4 @@
-// expect: apply_gradients is called in a replica function
+// expect: apply_gradients must be called in a replica function
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

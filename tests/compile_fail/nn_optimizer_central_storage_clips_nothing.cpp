@@ -1,4 +1,4 @@
-// expect: gradients are not clipped under a strategy that keeps one copy of each variable
+// expect: gradients cannot be clipped under a strategy that keeps one copy of each variable
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

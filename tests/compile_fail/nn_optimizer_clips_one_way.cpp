@@ -1,4 +1,4 @@
-// expect: nn::With takes one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm
+// expect: nn::With takes only one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 

@@ -1,4 +1,4 @@
-// expect: this optimizer decays weights already
+// expect: this optimizer already decays weights
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/with.hpp>
 

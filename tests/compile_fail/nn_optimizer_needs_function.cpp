@@ -1,4 +1,4 @@
-// expect: an optimizer applies an nn::OptimizerFunction, which is its third argument
+// expect: the third argument of an optimizer must be an nn::OptimizerFunction
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

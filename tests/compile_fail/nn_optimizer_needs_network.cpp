@@ -1,4 +1,4 @@
-// expect: an optimizer trains a network, which is its second argument and has parameters() and gradients()
+// expect: the second argument of an optimizer must be a network with parameters() and gradients()
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/strategy/default.hpp>

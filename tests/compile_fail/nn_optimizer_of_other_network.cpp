@@ -1,4 +1,4 @@
-// expect: this optimizer is for another network than the one given
+// expect: the type of this optimizer names a different network than its argument
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

@@ -1,4 +1,4 @@
-// expect: has no gradients in memory to take norms of or to accumulate
+// expect: has no gradients in memory to clip by norm or to accumulate
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

@@ -1,4 +1,4 @@
-// expect: has no gradients in memory, whose norms this optimizer takes
+// expect: this optimizer, like nn::Lamb, takes norms of gradients
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

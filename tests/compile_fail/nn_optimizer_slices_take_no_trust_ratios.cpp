@@ -1,4 +1,4 @@
-// expect: nn::SlicesOptimizer updates some rows of a parameter, and this optimizer takes the norms of all of it
+// expect: nn::SlicesOptimizer updates some rows of a parameter, but this optimizer, like nn::Lamb, needs norms
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/slices_optimizer.hpp>

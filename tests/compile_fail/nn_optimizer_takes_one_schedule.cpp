@@ -1,4 +1,4 @@
-// expect: nn::With takes one nn::LearningRateSchedule, not several of them
+// expect: nn::With takes only one nn::LearningRateSchedule
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/schedules/decays.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that of another
+// expect: nn::OverlappedAllReduce sums gradients in host memory, but this strategy's gradients are in the memory of another
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/overlapped_all_reduce.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with nn::MixedPrecision
+// expect: nn::OwnerComputedGradients multiplies numbers without rounding them: use nn::StoredGradients with nn::MixedPrecision
 #include <dist/core/float16.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/mixed_precision.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::SlicesOptimizer changes every copy alike
+// expect: nn::SlicesOptimizer makes the same change to every copy
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>

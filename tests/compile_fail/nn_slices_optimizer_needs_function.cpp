@@ -1,4 +1,4 @@
-// expect: an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument
+// expect: the third argument of an nn::SlicesOptimizer must be an nn::OptimizerFunction
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>

@@ -1,4 +1,4 @@
-// expect: nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of another device
+// expect: nn::SlicesOptimizer updates rows in host memory, but this strategy's variables are in the memory of another device
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>

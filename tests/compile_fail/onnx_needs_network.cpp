@@ -1,4 +1,4 @@
-// expect: nn::export_onnx takes a strategy and an nn::Network that lives on it
+// expect: nn::export_onnx takes a strategy and an nn::Network made on it
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/sequential.hpp>

@@ -1,4 +1,4 @@
-// expect: the workers of a ParameterServer make their datasets themselves: give a function that makes one to create_per_worker_dataset of the ClusterCoordinator
+// expect: the workers of a ParameterServer make their own datasets: give a function that makes one to create_per_worker_dataset of the ClusterCoordinator
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/range.hpp>

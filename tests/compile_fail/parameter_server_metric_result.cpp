@@ -1,4 +1,4 @@
-// expect: a step on a worker does not know the sums of the others: read the result on the coordinator
+// expect: a step on a worker cannot access the sums of the other workers: read the result on the coordinator
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a ParameterServer takes gradients from memory: use nn::StoredGradients
+// expect: a ParameterServer needs gradients in memory: use nn::StoredGradients
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>
 

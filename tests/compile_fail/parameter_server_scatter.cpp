@@ -1,4 +1,4 @@
-// expect: scatter operations on a ParameterServer are those of what strategy.variable<T>(shape) makes there
+// expect: scatter operations on a ParameterServer need a variable made with strategy.variable<T>(shape)
 #include <dist/parameter_server.hpp>
 
 void add(dist::ParameterServer<dist::Local>& strategy, const dist::IndexedSlices<float>& slices) {

@@ -1,4 +1,4 @@
-// expect: nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): those of a ParameterServer
+// expect: nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a ParameterServer keeps the parameters on its servers
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>
 

@@ -1,4 +1,4 @@
-// expect: an OnRead variable of a ParameterServer has the aggregation Sum or Mean
+// expect: an OnRead variable of a ParameterServer needs the aggregation Sum or Mean
 #include <dist/parameter_server.hpp>
 
 #ifndef CONTROL

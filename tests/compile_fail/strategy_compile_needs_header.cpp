@@ -1,4 +1,4 @@
-// expect: steps are compiled for these devices by <dist/strategy/compiled_step.hpp>: include it
+// expect: steps for these devices are compiled by <dist/strategy/compiled_step.hpp>: include it
 #include <dist/device/pjrt/xla.hpp>
 #include <dist/strategy/one_device.hpp>
 #ifdef CONTROL

@@ -1,4 +1,4 @@
-// expect: a compiled step has no memory to be looked at: read(replica) gives the elements as a traced array
+// expect: a compiled step has no memory to access: read(replica) returns the elements as a traced array
 #include <dist/tpu.hpp>
 
 int main() {

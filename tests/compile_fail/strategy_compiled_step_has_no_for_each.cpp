@@ -1,4 +1,4 @@
-// expect: a compiled step calls no function of the host for each index: compute with whole traced arrays
+// expect: a compiled step cannot call a host function for each index: compute with whole traced arrays
 #include <dist/tpu.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: merge_call calls a function of the host for all replicas, which no program on devices can: use the collectives of the replica, or call strategy.run
+// expect: merge_call calls a host function for all replicas, which a compiled step cannot do: use the collectives of the replica, or call strategy.run
 #include <dist/tpu.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: a compiled step puts no work into a queue: compute with hlo:: functions on traced arrays, or call strategy.run
+// expect: a compiled step has no queue: compute with hlo:: functions on traced arrays, or call strategy.run
 #include <dist/tpu.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: an OnRead variable with aggregation None has no value of all replicas
+// expect: an OnRead variable with aggregation None has no common value of all replicas
 #include <dist/tpu.hpp>
 
 int main() {

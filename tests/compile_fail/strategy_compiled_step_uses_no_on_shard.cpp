@@ -1,4 +1,4 @@
-// expect: a compiled step uses no OnShard variables, whose elements have owners: use OnWrite
+// expect: a compiled step cannot use OnShard variables, because their elements have owners: use OnWrite
 #include <dist/tpu.hpp>
 
 int main() {

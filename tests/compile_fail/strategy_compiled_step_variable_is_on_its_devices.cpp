@@ -1,4 +1,4 @@
-// expect: a compiled step uses variables on the devices that it is compiled for: make this one with the strategy that compiles the step
+// expect: a compiled step can use only variables on the devices that it is compiled for: make this one with the strategy that compiles the step
 #include <dist/tpu.hpp>
 
 int main() {

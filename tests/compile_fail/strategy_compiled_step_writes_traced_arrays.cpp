@@ -1,4 +1,4 @@
-// expect: in a compiled step a variable is written with a number or a traced array: a tensor of the host comes as an argument of the step
+// expect: in a compiled step, a variable is written with a number or a traced array: pass a host tensor as an argument of the step
 #include <dist/tpu.hpp>
 
 int main() {

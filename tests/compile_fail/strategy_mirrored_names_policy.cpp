@@ -1,4 +1,4 @@
-// expect: Mirrored names how its replicas reduce: dist::Mirrored<dist::ThreadAllReduce>
+// expect: Mirrored needs a reduction policy: dist::Mirrored<dist::ThreadAllReduce>
 #include <dist/strategy/mirrored.hpp>
 
 int main() {

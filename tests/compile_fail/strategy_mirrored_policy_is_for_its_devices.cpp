@@ -1,4 +1,4 @@
-// expect: leave the device out where the policy is for one type, or use Mirrored<ThreadAllReduce>
+// expect: leave out the device if the policy is for one type, or use Mirrored<ThreadAllReduce>
 #include <cstddef>
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>

@@ -1,4 +1,4 @@
-// expect: this policy reduces memory of the host, which these devices do not share
+// expect: this policy reduces host memory, which these devices do not share
 #include <concepts>
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/device/cpu.hpp>

@@ -1,4 +1,4 @@
-// expect: MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>
+// expect: MultiWorker needs a reduction policy: dist::MultiWorker<dist::RingAllReduce>
 #include <dist/multi_worker.hpp>
 
 int main() {

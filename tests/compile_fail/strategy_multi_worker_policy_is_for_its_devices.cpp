@@ -1,4 +1,4 @@
-// expect: this policy joins devices of another type than MultiWorker<Ops, Device> names: leave the device out
+// expect: this policy connects devices of another type than MultiWorker<Ops, Device> names: leave out the device
 #include <concepts>
 #include <dist/device/cpu.hpp>
 #include <dist/strategy/multi_worker.hpp>

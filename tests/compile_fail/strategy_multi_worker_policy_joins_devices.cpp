@@ -1,4 +1,4 @@
-// expect: this policy does not join these devices of several processes: use MultiWorker<NcclAllReduce> for GPUs
+// expect: this policy does not connect these devices across processes: use MultiWorker<NcclAllReduce> for GPUs
 #include <concepts>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/device/cpu.hpp>

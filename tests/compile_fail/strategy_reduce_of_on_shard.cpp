@@ -1,4 +1,4 @@
-// expect: an OnShard variable has one value for each element: read it
+// expect: an OnShard variable has only one value for each element: read the variable instead
 #include <dist/strategy/default.hpp>
 
 #ifdef CONTROL

@@ -1,4 +1,4 @@
-// expect: a plain struct is reduced into another one, whose members own their values: give it a Tensor instead of a TensorView
+// expect: reduce returns a new plain struct, whose members must own their values: give it a Tensor instead of a TensorView
 #include <dist/strategy/default.hpp>
 
 #ifdef CONTROL

@@ -1,4 +1,4 @@
-// expect: Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or Mirrored<ThreadAllReduce> with these devices
+// expect: Tpu needs devices that steps can be compiled for: use dist::Tpu<>, or Mirrored<ThreadAllReduce> with these devices
 #include <dist/tpu.hpp>
 
 int main() {

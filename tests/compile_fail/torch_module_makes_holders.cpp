@@ -1,4 +1,4 @@
-// expect: the function that torch_module is given returns a module holder of libtorch or a std::shared_ptr to a module
+// expect: the function given to torch_module must return a module holder of libtorch or a std::shared_ptr to a module
 #include <dist/torch/module.hpp>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// expect: a torch_module needs a copy of what it has on every replica: use dist::Mirrored or dist::MultiWorker
+// expect: a torch_module needs a copy of its tensors on every replica: use dist::Mirrored or dist::MultiWorker
 #include <dist/torch/module.hpp>
 
 #include <torch/nn/modules/linear.h>

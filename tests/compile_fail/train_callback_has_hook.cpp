@@ -1,4 +1,4 @@
-// expect: what is given to fit and evaluate behind the options has a hook of nn::Callback
+// expect: arguments of fit and evaluate after the options must be callbacks, with a hook of nn::Callback
 #include <dist/data.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>

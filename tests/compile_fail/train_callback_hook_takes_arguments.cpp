@@ -1,4 +1,4 @@
-// expect: a hook of a callback takes the arguments listed at nn::hooks, or the model and these
+// expect: a hook of a callback takes the arguments listed at nn::hooks, or the model followed by these
 #include <dist/data.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>

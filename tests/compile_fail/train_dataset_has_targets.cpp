@@ -1,4 +1,4 @@
-// expect: a dataset that a model is fitted to has elements with features x and targets y
+// expect: the elements of a model's dataset must have features x and targets y
 #include <dist/data.hpp>
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>

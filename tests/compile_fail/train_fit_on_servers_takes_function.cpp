@@ -1,4 +1,4 @@
-// expect: the workers of a ParameterServer make their datasets themselves: give fit a function
+// expect: the workers of a ParameterServer make their own datasets: give fit a function
 #include <dist/data.hpp>
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>

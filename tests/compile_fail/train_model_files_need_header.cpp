@@ -1,4 +1,4 @@
-// expect: save, load, save_weights and load_weights of a model are there where dist/train/model_files.hpp is included
+// expect: save, load, save_weights and load_weights of a model are defined in dist/train/model_files.hpp
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/strategy/default.hpp>

@@ -1,4 +1,4 @@
-// expect: a side-car evaluator evaluates an nn::Model, which is its first argument
+// expect: the first argument of a side-car evaluator must be the nn::Model to evaluate
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/losses/regression.hpp>
 #include <dist/nn/network.hpp>

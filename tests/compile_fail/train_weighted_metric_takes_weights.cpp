@@ -1,4 +1,4 @@
-// expect: a metric that is nn::Weighted is called with outputs, targets and a tensor of one weight per row
+// expect: a metric in nn::Weighted receives outputs, targets and a tensor of one weight per row
 #include <string_view>
 
 #include <dist/nn.hpp>

@@ -1,4 +1,4 @@
-// expect: a write goes to the store: give it the context that the CachedReads were made from
+// expect: CachedReads cannot write: give the write the context that the CachedReads were made from
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: cached reads do not nest and are not copied
+// expect: CachedReads cannot be nested or copied
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: component(context) is the copy of a replica function or of strategy.update
+// expect: component(context) needs the context of a replica function or of strategy.update
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: rows are named by whole numbers: a tensor of them, or a contiguous range
+// expect: row indices must be integers: a tensor of them, or a contiguous range
 #include <dist/strategy/default.hpp>
 #include <dist/variable/embedding.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a table of embeddings has floating-point elements: rows of other tables are gathered
+// expect: an embedding table must have floating-point elements: read rows of other tables with gather
 #include <dist/strategy/default.hpp>
 #include <dist/variable/embedding.hpp>
 

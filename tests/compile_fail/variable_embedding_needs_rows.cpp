@@ -1,4 +1,4 @@
-// expect: embeddings are looked up in a variable that has rows: a DistributedVariable, a ShardedVariable
+// expect: an embedding table must be a variable that has rows: a DistributedVariable, a ShardedVariable
 #include <dist/strategy/default.hpp>
 #include <dist/variable/embedding.hpp>
 

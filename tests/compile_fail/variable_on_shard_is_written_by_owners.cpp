@@ -1,4 +1,4 @@
-// expect: an OnShard variable is changed by the owners of its elements
+// expect: only the owners of its elements change an OnShard variable
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: a partitioner takes a shape and the bytes of an element, and returns one whole number
+// expect: a partitioner must take a shape and the size of an element in bytes, and return the number of shards
 // (spec J05)
 #include <dist/variable/partitioner.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a variable is not written with a PerReplica: strategy.update hands each copy its own value
+// expect: a variable is not written with a PerReplica: strategy.update gives each copy its own value
 // (spec G22)
 #include <dist/strategy/default.hpp>
 

@@ -1,4 +1,4 @@
-// expect: rows are named by whole numbers: a tensor of them, or a contiguous range
+// expect: row indices must be integers: a tensor of them, or a contiguous range
 // (spec K08)
 #include <dist/strategy/default.hpp>
 #include <dist/variable/make_sharded_variable.hpp>

@@ -1,4 +1,4 @@
-// expect: a synchronized read is made in a replica function
+// expect: a synchronized read must be in a replica function
 #include <dist/strategy/default.hpp>
 
 int main() {

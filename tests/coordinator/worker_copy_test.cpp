@@ -274,8 +274,7 @@ TEST_CASE("each gradient is applied once") {
   const nn::Optimizer optimizer{job.strategy(), net, nn::SGD{}};
   job.coordinator().schedule([](auto& replica, auto&, auto& its_optimizer) { its_optimizer.apply_gradients(replica); },
                              net, optimizer);
-  CHECK_THROWS_WITH_AS(job.coordinator().join(),
-                       doctest::Contains("A network's gradients were to be applied, and there are none"),
+  CHECK_THROWS_WITH_AS(job.coordinator().join(), doctest::Contains("A network has no gradients to apply"),
                        dist::RemoteError);
 }
 

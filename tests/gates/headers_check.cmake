@@ -4,7 +4,7 @@
 set(ENV{LC_ALL} C)
 string(REPLACE "|" ";" OBJECTS "${OBJECTS}")
 if(NOT OBJECTS)
-  message(FATAL_ERROR "there are no objects to look at")
+  message(FATAL_ERROR "there are no objects to check")
 endif()
 set(strong "")
 foreach(object IN LISTS OBJECTS)

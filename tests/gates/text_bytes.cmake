@@ -18,7 +18,7 @@ foreach(entry IN LISTS budgets)
     continue()
   elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\."
          OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    dist_add_skipped(${test} "the budgets are those of g++ 12 for x86-64")
+    dist_add_skipped(${test} "the budgets are for g++ 12 on x86-64")
     continue()
   endif()
   set(target dist_text_bytes_${name}${form})

@@ -148,11 +148,10 @@ TEST_CASE("the maximum deadline does not overflow (spec H13)") {
 TEST_CASE("options that contradict the implementation in the type are rejected (spec H14)") {
   dist::MultiWorkerOptions options = with(1);
   options.communication.implementation = dist::Implementation::nccl;
-  CHECK_THROWS_WITH_AS(
-      Ring{options},
-      "The options of a strategy ask for an implementation of collectives (its type says how they are done). "
-      "Name the one you want in the type, as in Mirrored<RingAllReduce>.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(Ring{options},
+                       "The options of a strategy select an implementation of collectives (the type of the strategy "
+                       "selects it). Name the implementation in the type, as in Mirrored<RingAllReduce>.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("a worker that fails in steps without collectives delays no other's next batch (spec O01)") {

@@ -241,8 +241,10 @@ TEST_CASE("several workers alternate training and evaluation, and evaluate toget
                                           dist::Task{dist::TaskType::evaluator, 0}};
   CHECK(failure([&] {
           nn::train_and_evaluate(of_evaluator, model, Points{16, 4}, Points{12, 6}, {.folder = folder.path()});
-        }) == dist::concat("The strategy is of another task than train_and_evaluate is to do (it is worker ", my_rank(),
-                           ", and SimpleResolver says evaluator 0). Give both the same resolver."));
+        }) ==
+        dist::concat(
+            "The strategy belongs to a different task than the resolver of train_and_evaluate (its task is worker ",
+            my_rank(), ", and SimpleResolver names evaluator 0). Give both the same resolver."));
 }
 
 TEST_CASE("the chief alone writes files, with the same calls on all workers") {

@@ -54,5 +54,5 @@ TEST_CASE("summary returns a table") {
         "dense                (rows, 8)             40\n"
         "batch_normalization  (rows, 8)             32\n"
         "dense_1              (rows, 3)             27\n"
-        "Parameters: 99, of which are learnt: 83\n");
+        "Parameters: 99 (trainable: 83)\n");
 }

@@ -200,7 +200,7 @@ TEST_CASE("apply_gradients without the activations of a backward is rejected") {
           net.backward(replica, 0);
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}, nn::inference));
           optimizer.apply_gradients(replica);
-        }).find("has called no backward since its last forward") != std::string::npos);
+        }).find("has not called backward since its last forward") != std::string::npos);
 }
 
 TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::StoredGradients, Owned) {
@@ -217,20 +217,19 @@ TEST_CASE_TEMPLATE("gradients are applied once for each backward", Storage, nn::
   };
   CHECK(refusal([&](auto& replica) {
           optimizer.apply_gradients(replica);
-        }).find("A network's gradients were to be applied, and there are none (replica ") != std::string::npos);
+        }).find("A network has no gradients to apply (replica ") != std::string::npos);
   CHECK(refusal([&](auto& replica) {
           static_cast<void>(net.forward(replica, dist::TensorView<const double>{x}));
           optimizer.apply_gradients(replica);
         })
-            .find("has called no backward yet). Call forward, a loss and backward before each apply_gradients, or "
-                  "renew_gradients to "
-                  "apply them once more.") != std::string::npos);
+            .find("has not called backward yet). Call forward, a loss and backward before each apply_gradients, or "
+                  "renew_gradients to apply them again.") != std::string::npos);
   const auto twice = refusal([&](auto& replica) {
     compute(replica);
     optimizer.apply_gradients(replica);
     optimizer.apply_gradients(replica);
   });
-  CHECK(twice.find("has applied those of its last backward already") != std::string::npos);
+  CHECK(twice.find("has already applied the gradients of its last backward") != std::string::npos);
   for (int step = 0; step < 2; ++step)
     strategy.run([&](auto& replica) {
       compute(replica);
@@ -261,11 +260,10 @@ TEST_CASE("an optimizer reports that its network was destroyed") {
   nn::Optimizer optimizer{strategy, *net, nn::SGD{}};
   net.reset();
   CHECK_THROWS_AS(dist::walk(optimizer, [](std::string_view, auto&) {}), dist::InvalidArgument);
-  CHECK_THROWS_WITH_AS(
-      strategy.run([&](auto& replica) { optimizer.apply_gradients(replica); }),
-      "Optimizer SGD was used after its network had ended (it refers to the network). Keep the network "
-      "as long as the optimizer.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(strategy.run([&](auto& replica) { optimizer.apply_gradients(replica); }),
+                       "Optimizer SGD was used after its network was destroyed (it refers to the network). Keep the "
+                       "network alive as long as the optimizer.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("a kernel larger than the caches is updated on every mirror") {
@@ -349,8 +347,7 @@ TEST_CASE("slot returns the part of one parameter by name") {
   CHECK(optimizer.slot(scope, "momentum", "dense_1/bias") == dist::Tensor<float>{dist::Shape{5}});
   CHECK_THROWS_WITH_AS(
       static_cast<void>(optimizer.slot(scope, "velocity", "dense_2/bias")),
-      "Optimizer SGD has no slot 'velocity' (it has SGD/momentum). Use what follows SGD/ in one of these "
-      "names.",
+      "Optimizer SGD has no slot 'velocity' (it has SGD/momentum). Use the part after SGD/ of one of these names.",
       dist::InvalidArgument);
   CHECK_THROWS_AS(static_cast<void>(optimizer.slot(scope, "momentum", "dense_3/bias")), dist::InvalidArgument);
 }

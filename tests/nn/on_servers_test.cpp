@@ -93,9 +93,8 @@ TEST_CASE("slots are stored with the parameters, and optimizers of one network h
   CHECK(values_of(adam.slot(scope, "momentum", "dense_1/bias")) == std::vector<float>{0, 0, 0});
   CHECK(values_of(sgd.slot(scope, "momentum", "dense_1/bias")) == std::vector<float>{0, 0, 0});
   CHECK(support::what_throws([&] { (void)adam.slot(scope, "average", "dense/bias"); }) ==
-        "Optimizer Adam has no slot 'average' (it has Adam/momentum, Adam/velocity). Use what follows Adam/ in one of "
-        "these "
-        "names.");
+        "Optimizer Adam has no slot 'average' (it has Adam/momentum, Adam/velocity). Use the part after Adam/ of one "
+        "of these names.");
   CHECK_THROWS_AS((void)adam.slot(scope, "momentum", "dense_7/bias"), dist::InvalidArgument);
 }
 
@@ -125,7 +124,7 @@ TEST_CASE("an optimizer reports that its network was destroyed") {
   auto net = std::make_unique<Small>(job.strategy());
   const nn::Optimizer optimizer{job.strategy(), *net, nn::SGD{}};
   net.reset();
-  CHECK_THROWS_WITH_AS((void)optimizer.arguments(), doctest::Contains("after its network had ended"),
+  CHECK_THROWS_WITH_AS((void)optimizer.arguments(), doctest::Contains("after its network was destroyed"),
                        dist::InvalidArgument);
 }
 

@@ -36,8 +36,8 @@ TEST_CASE("slots have names, and the update of a functor has their memory") {
   CHECK(slots.all()[0].name() == "Adam/momentum");
   CHECK(&slots.named("velocity") == &slots.all()[1]);
   CHECK_THROWS_WITH_AS(slots.named("speed"),
-                       "Optimizer Adam has no slot 'speed' (it has Adam/momentum, Adam/velocity). Use what follows "
-                       "Adam/ in one of these names.",
+                       "Optimizer Adam has no slot 'speed' (it has Adam/momentum, Adam/velocity). Use the part after "
+                       "Adam/ of one of these names.",
                        dist::InvalidArgument);
   strategy.run([&](auto& replica) {
     const auto update = slots.update(replica, nn::Adam::Update<float, false>{0.1f, 0.1f, 0.1f, 1e-7f});

@@ -211,11 +211,10 @@ TEST_CASE("a schedule sets the rate of every update, counted from 0") {
   strategy.run([&](auto& replica) { CHECK(optimizer.learning_rate(replica) == 0.125f); });
   const double mean = 0.5 * (gradient(7, 0) + gradient(7, 1));
   CHECK(weight() == doctest::Approx(start - 0.5 * gradient(7, 0) - 0.375 * mean).epsilon(1e-6));
-  CHECK_THROWS_WITH_AS(
-      optimizer.set_learning_rate(0.25f),
-      "The learning rate of optimizer SGD cannot be set (it follows the schedule that nn::With was "
-      "given, and 0.25 would not be used). Leave the schedule out, or let it say the rate of each step.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(optimizer.set_learning_rate(0.25f),
+                       "The learning rate of optimizer SGD cannot be set (it follows the schedule given to nn::With, "
+                       "and 0.25 would not be used). Leave out the schedule, or let it return the rate of each step.",
+                       dist::InvalidArgument);
 
   // It continues with another number of replicas.
   const support::Saved saved{strategy, optimizer};

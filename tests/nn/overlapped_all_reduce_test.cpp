@@ -214,7 +214,7 @@ TEST_CASE("calls in the wrong order are rejected with advice") {
                 overlap.wait(replica);
               });
             }),
-            "has no gradients under way"));
+            "has no gradients in flight"));
   CHECK(has(what_throws([&] {
               strategy.run([&](auto& replica) {
                 compute(replica, net, batch, overlap.on_ready(replica));

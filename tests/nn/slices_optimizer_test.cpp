@@ -122,11 +122,10 @@ TEST_CASE("slices of another shape and scalars are rejected") {
   auto table = strategy.variable<float>(dist::Shape{4, 2}, 0.0f, "table");
   nn::SlicesOptimizer optimizer{strategy, table, nn::SGD{}};
   const dist::IndexedSlices<float> slices(0, dist::Shape{4, 3});
-  CHECK_THROWS_WITH_AS(
-      strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices.view()); }),
-      "Indexed slices do not fit variable 'table' (they are of an array of shape [4, 3], the variable is "
-      "[4, 2]). Give slices of an array of the variable's shape.",
-      dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(strategy.run([&](auto& replica) { optimizer.apply_slices(replica, slices.view()); }),
+                       "Indexed slices do not fit variable 'table' (they belong to an array of shape [4, 3], the "
+                       "variable has shape [4, 2]). Give slices of an array of the variable's shape.",
+                       dist::ShapeMismatch);
   auto scalar = strategy.variable<float>({}, 0.0f, "scalar");
   CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, scalar, nn::SGD{}}), dist::ShapeMismatch);
   CHECK_THROWS_AS((nn::SlicesOptimizer{strategy, table, nn::SGD{.learning_rate = -1}}), dist::InvalidArgument);

@@ -171,7 +171,7 @@ TEST_CASE("invalid arguments and results are refused") {
   CHECK(refused(invalid, batches<2>({0, 0})).find("A step cannot be compiled for a batch without rows") == 0);
   CHECK(
       refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 2}}, Floats{Shape{1, 3}}))
-          .find("The replicas of a compiled step are given different shapes ([2] and, on replica 1, [3], of a row)") ==
+          .find("The replicas of a compiled step were given different shapes ([2] and, on replica 1, [3], of a row)") ==
       0);
   CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 3}}, Floats{Shape{1, 3}}))
             .find("An array of a program has another shape") == 0);
@@ -180,11 +180,9 @@ TEST_CASE("invalid arguments and results are refused") {
   CHECK(step.programs() == 0);
   static_cast<void>(step(batches<2>({1, 1})));
   static_cast<void>(step(batches<2>({2, 2})));
-  CHECK(
-      refused(invalid, batches<2>({3, 3}))
-          .find(
-              "A compiled step was called with more than 2 forms of arguments (the last one had [2, 2], and this call "
-              "has [3, 2])") == 0);
+  CHECK(refused(invalid, batches<2>({3, 3}))
+            .find("A compiled step has received more than 2 forms of arguments (the last one had [2, 2], and this call "
+                  "has [3, 2])") == 0);
   CHECK(strategy.reduce(dist::sum, step(batches<2>({0, 0}))) == 0);
 
   Strategy other{2};

@@ -329,8 +329,8 @@ TEST_CASE("the process of the strategy must be the chief (spec J01, J12)") {
   const ClusterSpec cluster{{TaskType::parameter_server, {"job:9001"}}, {TaskType::worker, {"job:9002"}}};
   CHECK_THROWS_WITH_AS(
       (ParameterServer<Local>{SimpleResolver{cluster, Task{TaskType::worker, 0}}}),
-      "A ParameterServer was made in worker 0 (SimpleResolver says so, and the coordinator is the chief). Call "
-      "dist::serve first, which returns true in parameter servers and workers at their end.",
+      "A ParameterServer was made in worker 0 (SimpleResolver names this task, and the coordinator is the chief). "
+      "First call dist::serve, which returns true in parameter servers and workers when they have finished.",
       dist::InvalidArgument);
   CHECK_THROWS_AS((ParameterServer<Local>{SimpleResolver{{}, Task{TaskType::chief, 0}}}), dist::InvalidArgument);
   CHECK_THROWS_AS((ParameterServer<Local>{SimpleResolver{cluster, Task{TaskType::chief, 0}},

@@ -146,11 +146,10 @@ TEST_CASE_TEMPLATE("invalid, duplicate and missing devices, and devices of anoth
   CHECK_THROWS_AS(S{Names{dist::Cpu::device_name(dist::Cpu::count())}}, dist::InvalidArgument);
   CHECK_THROWS_AS(S{Names{"/gpu:0"}}, dist::InvalidArgument);
   CHECK_THROWS_AS(S{Names{"/job:worker/cpu:0"}}, dist::InvalidArgument);
-  CHECK_THROWS_WITH_AS(
-      (S{dist::MirroredOptions{.devices = Names{"/cpu:0"}, .replicas = 2}}),
-      "A strategy was given devices and another number of replicas (1 devices, 2 replicas). Give one of the "
-      "two: each device takes one replica.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS((S{dist::MirroredOptions{.devices = Names{"/cpu:0"}, .replicas = 2}}),
+                       "A strategy was given devices and a different number of replicas (1 devices, 2 replicas). Give "
+                       "one of the two: each device takes one replica.",
+                       dist::InvalidArgument);
   CHECK((S{dist::MirroredOptions{.devices = Names{"/cpu:0"}, .replicas = 1}}).num_replicas_in_sync() == 1);
   CHECK_THROWS_AS(S{std::size_t{0}}, dist::InvalidArgument);
 }
@@ -243,11 +242,10 @@ TEST_CASE("the options of a call override the strategy's, including the timeout 
 
 TEST_CASE("the type defines the implementation of collectives, and options for another are refused (spec H14)") {
   const dist::CommunicationOptions nccl{.implementation = dist::Implementation::nccl};
-  CHECK_THROWS_WITH_AS(
-      (Shared{dist::MirroredOptions{.replicas = 1, .communication = nccl}}),
-      "The options of a strategy ask for an implementation of collectives (its type says how they are done). "
-      "Name the one you want in the type, as in Mirrored<RingAllReduce>.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS((Shared{dist::MirroredOptions{.replicas = 1, .communication = nccl}}),
+                       "The options of a strategy select an implementation of collectives (the type of the strategy "
+                       "selects it). Name the implementation in the type, as in Mirrored<RingAllReduce>.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("a timeout of 0 waits without limit (spec H13)") {

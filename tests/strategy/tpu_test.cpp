@@ -55,9 +55,9 @@ TEST_CASE("compiling a step again is reported, once") {
     auto step = strategy.compile([](auto&, const auto& rows) { return rows; });
     for (const std::size_t rows : {1U, 2U, 1U, 3U}) static_cast<void>(step(dist::Tensor<float>{{rows, 2}}));
   });
-  const std::string said = "A step is compiled once more, for [2, 2] instead of [1, 2].";
+  const std::string said = "A step is compiled again, for [2, 2] instead of [1, 2].";
   CHECK(ending.says(said));
-  CHECK(ending.stderr_text.find("once more") == ending.stderr_text.rfind("once more"));
+  CHECK(ending.stderr_text.find("is compiled again") == ending.stderr_text.rfind("is compiled again"));
 }
 
 TEST_CASE("a strategy has a replica on each device of the plugin, or on the first ones (spec A24)") {
@@ -71,13 +71,13 @@ TEST_CASE("a strategy has a replica on each device of the plugin, or on the firs
   CHECK(named.num_replicas_in_sync() == 3);
 
   CHECK(refusal<dist::InvalidArgument>({.replicas = 5})
-            .find("there are fewer (5 replicas were asked for, and the platform 'cpu' has 4 devices)") !=
-        std::string::npos);
+            .find("A Tpu has fewer devices than replicas (5 replicas were requested, and the platform 'cpu' has 4 "
+                  "devices)") != std::string::npos);
   CHECK(refusal<dist::InvalidArgument>({.replicas = 0}) != "nothing was thrown");
   CHECK(refusal<dist::InvalidArgument>({.devices = {"/xla:4"}}).find("There is no device '/xla:4'") == 0);
   CHECK(
       refusal<dist::InvalidArgument>({.devices = {"/xla:1", "/xla:0"}})
-          .find("replica 0 of Tpu<Xla>: 2 replicas on /xla:1 /xla:0, platform cpu is on /xla:1, and a program has its "
+          .find("replica 0 of Tpu<Xla>: 2 replicas on /xla:1 /xla:0, platform cpu is on /xla:1, but a program runs its "
                 "replicas on the first devices") != std::string::npos);
   const std::string other = refusal<dist::InvalidArgument>({.plugin = fake_pjrt::plugin()});
   CHECK(other.find("A process has one PJRT plugin, and two were named") == 0);

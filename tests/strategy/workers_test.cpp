@@ -127,7 +127,7 @@ TEST_CASE("invalid options are refused on every process (spec A10, H13)") {
          "MpiAllReduce");
   options = {};
   if (rank == 1) options.hierarchical = false;
-  differ(refusal<Group>(options), "way through the memory of a node", "true", "false");
+  differ(refusal<Group>(options), "use of node memory", "true", "false");
   options = {};
   if (rank == 1) options.checks = dist::CollectiveChecks::none;
   differ(refusal<Group>(options), "checks of collectives", "calls", "none");

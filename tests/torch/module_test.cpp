@@ -203,7 +203,7 @@ TEST_CASE("gradients are applied once, and only after the module's backward") {
   const auto compute = [&](auto& replica) {
     net.backward(replica, convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4));
   };
-  CHECK(has(refused([&](auto& replica) { optimizer.apply_gradients(replica); }), "has called no backward yet"));
+  CHECK(has(refused([&](auto& replica) { optimizer.apply_gradients(replica); }), "has not called backward yet"));
   CHECK(has(refused([&](auto& replica) {
               convolution::sum_of_losses(net.on(replica), convolution::Batch{0}, 0, 4).backward();
               optimizer.apply_gradients(replica);
@@ -214,13 +214,13 @@ TEST_CASE("gradients are applied once, and only after the module's backward") {
               optimizer.apply_gradients(replica);
               optimizer.apply_gradients(replica);
             }),
-            "has applied those of its last backward already"));
+            "has already applied the gradients of its last backward"));
   CHECK(has(refused([&](auto& replica) {
               compute(replica);
               net.zero_grad(replica);
               optimizer.apply_gradients(replica);
             }),
-            "has applied those of its last backward already"));
+            "has already applied the gradients of its last backward"));
   strategy.run([&](auto& replica) {
     compute(replica);
     optimizer.apply_gradients(replica);
@@ -333,7 +333,7 @@ TEST_CASE("modules whose tensors have left the strategy's memory are rejected, a
   const auto step = [&](auto& net) {
     return refusal([&] { strategy.run([&](auto& replica) { static_cast<void>(net.on(replica)); }); });
   };
-  const char* const refused = "Tensor 'conv1.weight' of a torch_module has left the strategy's memory";
+  const char* const refused = "Tensor 'conv1.weight' of a torch_module is outside the strategy's memory";
   {
     auto net = dist::torch_module(strategy, MakeNets{});
     torch::load(net.on(strategy.scope(), 1), path);
@@ -373,7 +373,7 @@ TEST_CASE("modules whose tensors have left the strategy's memory are rejected, a
   CHECK(buffers["1.running_mean"][2].item<float>() == 0.5F);
   CHECK(buffers["1.num_batches_tracked"].item<std::int64_t>() == 7);
   buffers["1.running_mean"].set_data(torch::zeros({3}));
-  CHECK(has(step(normalised), "Tensor '1.running_mean' of a torch_module has left the strategy's memory"));
+  CHECK(has(step(normalised), "Tensor '1.running_mean' of a torch_module is outside the strategy's memory"));
 
   auto frozen = dist::torch_module(strategy, [] {
     torch::nn::Linear linear{2, 2};
@@ -381,7 +381,7 @@ TEST_CASE("modules whose tensors have left the strategy's memory are rejected, a
     return linear;
   });
   frozen.on(strategy.scope(), 0)->bias.set_requires_grad(true);
-  CHECK(has(step(frozen), "Parameter 'bias' of a torch_module requires a gradient, and is not trained"));
+  CHECK(has(step(frozen), "Parameter 'bias' of a torch_module requires a gradient, but is not trained"));
 }
 
 TEST_CASE("parts of the gradients are ready from the last parameter to the first, also unused ones") {
@@ -542,17 +542,19 @@ TEST_CASE("invalid modules are rejected") {
                 return one;
               });
             }),
-            "Parameter 'weight' of a module of libtorch cannot lie in a strategy's memory"));
+            "Parameter 'weight' of a module of libtorch cannot be stored in a strategy's memory"));
   CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [] { return torch::nn::Tanh{}; }); }),
             "nothing to train"));
   std::int64_t size = 2;
   CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] {
                             return torch::nn::Linear{size++, 2};
                           }); }),
-            "makes unlike ones (replica 0 has parameter 'weight' of shape [2, 2], replica 1 has parameter 'weight' of "
+            "makes modules that differ (replica 0 has parameter 'weight' of shape [2, 2], replica 1 has parameter "
+            "'weight' of "
             "shape [2, 3])"));
   torch::nn::Linear same{2, 2};
-  CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] { return same; }); }), "makes one module only"));
+  CHECK(has(refusal([&] { auto net = dist::torch_module(strategy, [&] { return same; }); }),
+            "returns the same module for several replicas"));
 
   auto table = dist::torch_module(strategy, [] {
     return torch::nn::Embedding{torch::nn::EmbeddingOptions{4, 2}.sparse(true)};

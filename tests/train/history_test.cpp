@@ -36,8 +36,7 @@ TEST_CASE("a history has one value per name and epoch, in the order of the logs 
   CHECK(history.series()[0].epochs == std::vector<std::size_t>{0, 1});
   CHECK(history.series()[2].epochs == std::vector<std::size_t>{0, 1, 4});
   CHECK_THROWS_WITH_AS(static_cast<void>(history["lr"]),
-                       "The history has no 'lr' (it has: loss, accuracy, val_loss). Ask for one of those, or "
-                       "give the model such "
-                       "a metric.",
+                       "The history has no 'lr' (it has: loss, accuracy, val_loss). Use one of these names, or give "
+                       "the model such a metric.",
                        dist::InvalidArgument);
 }

@@ -17,8 +17,7 @@ TEST_CASE("logs keep the insertion order of names") {
   CHECK(logs.size() == 2);
   CHECK(logs["loss"] == 1.0);
   CHECK_THROWS_WITH_AS(static_cast<void>(logs["val_loss"]),
-                       "The logs have no 'val_loss' (they have: loss, accuracy). Ask for one of those, or "
-                       "give the model such a "
-                       "metric.",
+                       "The logs have no 'val_loss' (they have: loss, accuracy). Use one of these names, or give the "
+                       "model such a metric.",
                        dist::InvalidArgument);
 }

@@ -265,11 +265,10 @@ TEST_CASE("callbacks see groups of steps, the last one shorter (spec Q08)") {
   model.fit(Points{10, 2}, {.steps_per_execution = 2, .verbose = 0}, heard);
   CHECK(heard.record == "[e0 b0-1 b2-3 b4-4 ]");
   const Points unknown{4, 2, [](std::size_t) { return dist::data::Cardinality::unknown(); }};
-  CHECK_THROWS_WITH_AS(
-      model.fit(unknown, {.steps_per_execution = 2, .verbose = 0}),
-      "fit cannot tell where the groups of steps_per_execution end (the dataset does not know how many "
-      "batches it has). Give fit steps_per_epoch, too.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(model.fit(unknown, {.steps_per_execution = 2, .verbose = 0}),
+                       "fit cannot determine where the groups of steps_per_execution end (the number of batches of the "
+                       "dataset is unknown). Give fit steps_per_epoch, too.",
+                       dist::InvalidArgument);
   model.fit(unknown, {.steps_per_epoch = 2, .steps_per_execution = 2, .verbose = 0});
 }
 

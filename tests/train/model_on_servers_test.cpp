@@ -211,13 +211,13 @@ TEST_CASE("TensorBoard writes epochs, evaluations and weights (spec Q22)") {
 
 TEST_CASE("fit needs the number of steps per epoch, and rejects invalid options (spec Q16, Q25)") {
   Trained trained{1};
-  CHECK(what_throws([&] { trained.model.fit(on_worker, {.epochs = 2, .verbose = 0}); }) ==
-        "fit under a ParameterServer was not told how many steps an epoch has (workers make their datasets themselves, "
-        "and nobody knows how many batches these have). Give FitOptions.steps_per_epoch, the number of batches of all "
-        "workers together.");
+  CHECK(
+      what_throws([&] { trained.model.fit(on_worker, {.epochs = 2, .verbose = 0}); }) ==
+      "fit under a ParameterServer needs the number of steps of an epoch (workers make their own datasets, so the "
+      "number of batches is unknown). Give FitOptions.steps_per_epoch, the number of batches of all workers together.");
   CHECK(what_throws([&] { trained.model.fit(on_worker, {.steps_per_epoch = 1, .verbose = 1}); }) ==
-        "fit under a ParameterServer shows no progress bar (verbose is 1, and the steps of workers are not seen one by "
-        "one). Give FitOptions.verbose 2 for one line per epoch, or 0 for silence.");
+        "fit under a ParameterServer cannot show a progress bar (verbose is 1, and the steps of workers are not "
+        "reported one by one). Set FitOptions.verbose to 2 for one line per epoch, or to 0 for silence.");
   CHECK_THROWS_AS(trained.model.fit(on_worker, {.steps_per_epoch = 0, .verbose = 0}), dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(
       trained.model.fit([](const dist::InputContext&) { return examples(0); }, {.steps_per_epoch = 1, .verbose = 0}),
@@ -315,7 +315,7 @@ TEST_CASE("callbacks that need hooks between batches are rejected (spec Q24)") {
   };
   CHECK(fit_with(nn::callbacks::ModelCheckpoint{folder.path("{batch}"), {.save_freq = 1}}) ==
         "ModelCheckpointOptions.save_freq is for models that call callbacks between training batches (under a "
-        "ParameterServer workers do not wait for each other, and callbacks are called between epochs). Leave it out.");
+        "ParameterServer, workers do not wait for each other, and callbacks are called between epochs). Leave it out.");
   CHECK(fit_with(nn::callbacks::BackupAndRestore{folder.path("backup"), {.save_freq = 1}})
             .starts_with("BackupAndRestoreOptions.save_freq is for"));
   CHECK(fit_with(nn::callbacks::BackupAndRestore{folder.path("backup"), {.save_before_preemption = true}})

@@ -197,14 +197,14 @@ TEST_CASE("invalid arguments are rejected") {
   CHECK(refused([&] {
           call(two, Task{TaskType::parameter_server, 0});
         }) ==
-        "train_and_evaluate was called by a parameter server (ps 0). Start chief, workers and an evaluator; the "
-        "variables "
-        "are with the workers.");
+        "A parameter server called train_and_evaluate (ps 0). Start a chief, workers and an evaluator; the workers "
+        "hold the variables.");
   CHECK_THROWS_AS(call(two, std::nullopt), dist::InvalidArgument);
   setenv("TF_CONFIG", R"({"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}})", 1);
   CHECK(refused([&] { alone(model, options_of(folder, 1), watches); }).find("(ps 0)") != std::string::npos);
   unsetenv("TF_CONFIG");
   CHECK(what_throws<dist::WrongStrategy>([&] { call(two, worker); }) ==
-        "Tasks that train together have a strategy of another number of processes: " + model.strategy.describe() +
-            " (2 tasks train, this one is worker 0). Give chief and workers a MultiWorker.");
+        "The number of processes of the strategy differs from the number of tasks that train: " +
+            model.strategy.describe() +
+            " (2 tasks train, this one is worker 0). Give the chief and the workers a MultiWorker.");
 }

@@ -152,12 +152,11 @@ TEST_CASE("an integer total that is not divisible by the replicas is rejected wi
   total.assign(scope, 9);
   dist::Tensor<std::int64_t> values{dist::Shape{2}};
   values[0] = 6, values[1] = -7;
-  CHECK_THROWS_WITH_AS(
-      total.assign(scope, values),
-      "Variable 'total' cannot be assigned a total that its replicas do not divide (it is an OnRead sum "
-      "of integers, -7 is not a multiple of 3). Assign a multiple, such as 0, add in a replica function, "
-      "or give the variable a floating-point type.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(total.assign(scope, values),
+                       "Variable 'total' cannot be assigned a total that is not divisible by the number of replicas "
+                       "(it is an OnRead sum of integers, -7 is not a multiple of 3). Assign a multiple, such as 0, "
+                       "add in a replica function, or give the variable a floating-point type.",
+                       dist::InvalidArgument);
   CHECK_THROWS_AS(total.assign(scope, 10), dist::InvalidArgument);
   CHECK(total.read(scope)[0] == 9);
   CHECK(total.read(scope)[1] == 9);

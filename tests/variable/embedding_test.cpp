@@ -209,7 +209,7 @@ TEST_CASE("a gradient updates the rows of the lookup") {
   CHECK(what_throws<dist::ShapeMismatch>([&] {
           static_cast<void>(lookup.gradient(Tensor<float>{{2, 1}}));
         }) ==
-        "A gradient does not fit what was looked up (it has shape [2, 1], the embeddings [3, 1]). Give the gradient of "
+        "A gradient does not fit the embeddings (it has shape [2, 1], the embeddings [3, 1]). Give the gradient of "
         "values().");
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("errors name the mistake") {
           }).starts_with("Embeddings cannot be scaled to a length of "));
   const auto scalar = strategy.variable<float>({}, 0.0F, "step");
   CHECK(what_throws<dist::ShapeMismatch>([&] { static_cast<void>(dist::embedding_lookup(scope, scalar, Ids{0})); }) ==
-        "Nothing can be looked up in variable 'step' (it is a scalar). Give a variable that has rows.");
+        "Embeddings cannot be read from variable 'step' (it is a scalar). Give a variable that has rows.");
   const Ids ids{0, 1, 2};
   const Splits splits{0, 3};
   CHECK(

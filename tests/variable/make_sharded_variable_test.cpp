@@ -87,8 +87,7 @@ TEST_CASE("a large initial value that is allocated whole gives a warning (spec J
     dist::detail::warn_of_whole_value("large", {1'000'000'001});
   });
   CHECK(ending.stderr_text ==
-        "dist: variable 'large' of shape [1000000001] is divided into shards, but its initial value is made whole "
-        "first. A "
-        "function that takes the rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their "
-        "memory.\n");
+        "dist: variable 'large' of shape [1000000001] is divided into shards, but its whole initial value is made "
+        "first. A function that also takes the rows of a shard, `(TensorView<T> part, IndexRange rows)`, needs memory "
+        "only for these rows.\n");
 }

@@ -102,5 +102,5 @@ TEST_CASE("a row out of range is rejected with the variable's name") {
     CHECK(support::what_throws<dist::InvalidArgument>([&] {
             static_cast<void>(ShardLayout::div(10, 3).split("table", Rows{1, row}));
           }) == dist::concat("Variable 'table' has no row ", row,
-                             " (it has 10 rows, numbered from 0). Name rows that it has."));
+                             " (it has 10 rows, numbered from 0). Use row numbers in this range."));
 }

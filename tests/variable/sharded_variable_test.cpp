@@ -177,7 +177,7 @@ TEST_CASE("slices that do not fit are rejected with the name of the whole variab
   auto variable = counting<int>(strategy, {2, 2}, {0});
   CHECK(what_throws<dist::ShapeMismatch>([&] {
           variable.scatter_add(strategy.scope(), IndexedSlices<int>{1, {5}});
-        }).starts_with("Indexed slices do not fit variable 'table' (they are of shape [5], the variable is [4])"));
+        }).starts_with("Indexed slices do not fit variable 'table' (they have shape [5], the variable has shape [4])"));
   CHECK_THROWS_AS(variable.scatter_div(strategy.scope(), IndexedSlices<int>{1, {4}}), dist::InvalidArgument);
   CHECK(variable.read(strategy.scope()) == counted<int>({4}));
 }
@@ -194,8 +194,8 @@ TEST_CASE("rows are gathered in the order of the ids (spec K08)") {
   CHECK(what_throws<dist::ShapeMismatch>([&] {
           static_cast<void>(variable.sparse_read(scope, Tensor<int>{{1, 2}, {7, 2}}));
         }) ==
-        "Rows of variable 'table' are read by a list of indices (the indices have shape [1, 2]). Give indices of one "
-        "axis, or read with gather.");
+        "Rows of variable 'table' must be read with a list of indices (the indices have shape [1, 2]). Give indices "
+        "with one axis, or read with gather.");
   CHECK(what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(variable.gather(scope, Ids{10}));
         }).starts_with("Variable 'table' has no row 10"));
@@ -212,7 +212,7 @@ TEST_CASE("elements and parts of rows are gathered (spec K08)") {
   CHECK(gathered(Tensor<std::int64_t>{Shape{0, 2}}) == Tensor<float>{Shape{0, 2}});
   CHECK(what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(gathered({{2}, {0, 3}}));
-        }) == "Variable 'table' has no index 3 on axis 1 (its shape is [4, 3, 2]). Name indices that it has.");
+        }) == "Variable 'table' has no index 3 on axis 1 (its shape is [4, 3, 2]). Use indices within this shape.");
   CHECK_THROWS_AS(static_cast<void>(gathered({{1, 4}, {0, 0, 0, 0}})), dist::ShapeMismatch);
   CHECK_THROWS_AS(static_cast<void>(gathered(Tensor<std::int64_t>{Shape{1, 0}})), dist::ShapeMismatch);
   CHECK_THROWS_AS(static_cast<void>(gathered({{}, {1}})), dist::ShapeMismatch);

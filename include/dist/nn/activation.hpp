@@ -44,9 +44,9 @@ inline constexpr bool is_activation = Activation<F>;
 template <class Function>
 struct Applied {
   static_assert(is_activation<Function>,
-                "an activation of a layer is a type with the static functions apply(x), and gradient(y, y_gradient) or "
-                "gradient_at(x, y_gradient), such as nn::Relu or nn::Tanh; nn::Softmax is a layer of its own, as is "
-                "nn::ReLU: put it behind the layer");
+                "the activation of a layer must be a type with the static functions apply(x), and gradient(y, "
+                "y_gradient) or gradient_at(x, y_gradient), such as nn::Relu or nn::Tanh; nn::Softmax and nn::ReLU are "
+                "layers: put them after the layer");
   using Type = std::conditional_t<is_activation<Function>, Function, Linear>;
 };
 

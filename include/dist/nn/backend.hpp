@@ -121,10 +121,9 @@ concept Computes = requires {
 /// Replaces a missing operation, and reports it as the only error.
 template <class B, class Asked>
 struct LacksOperation {
-  static_assert(
-      Computes<B, Asked>,
-      "the back end of this network does not compute the layer that is named here: use another back end, such "
-      "as nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
+  static_assert(Computes<B, Asked>,
+                "the back end of this network does not support the layer named here: use another back end, such as "
+                "nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
   void forward(const auto&...) {}
   void input_gradient(const auto&...) {}
   void table_gradient(const auto&...) {}

@@ -39,8 +39,8 @@ DIST_INLINE void require_positive_steps(std::string_view schedule, std::string_v
 
 DIST_INLINE void require_network(std::string_view optimizer, const std::weak_ptr<const void>& lifetime) {
   if (lifetime.expired())
-    throw InvalidArgument(concat("Optimizer ", optimizer, " was used after its network had ended"),
-                          "it refers to the network", "Keep the network as long as the optimizer");
+    throw InvalidArgument(concat("Optimizer ", optimizer, " was used after its network was destroyed"),
+                          "it refers to the network", "Keep the network alive as long as the optimizer");
 }
 
 DIST_INLINE void refuse_targets(std::string_view reader, const Shape& outputs, const Shape& targets,
@@ -59,8 +59,8 @@ DIST_INLINE void refuse_weights(std::string_view reader, const Shape& outputs, c
 
 DIST_INLINE void require_places(std::string_view reader, std::size_t places, std::size_t rows) {
   if (places != rows)
-    throw ShapeMismatch(concat(reader, " got a place for losses that does not fit the outputs"),
-                        concat(places, " places for ", rows, " rows"), "Give one place per example");
+    throw ShapeMismatch(concat(reader, " got memory for losses that does not fit the outputs"),
+                        concat(places, " elements for ", rows, " rows"), "Give one element per example");
 }
 
 [[nodiscard]] DIST_INLINE Shape without_trailing_ones(const Shape& shape) {
@@ -90,9 +90,9 @@ DIST_INLINE const VariableTensor& parameter_named(std::span<const VariableTensor
 
 DIST_INLINE void refuse_gradients(std::size_t replica, bool has_computed, const char* advice) {
   throw InvalidArgument(
-      "A network's gradients were to be applied, and there are none",
+      "A network has no gradients to apply",
       concat("replica ", replica,
-             has_computed ? " has applied those of its last backward already" : " has called no backward yet"),
+             has_computed ? " has already applied the gradients of its last backward" : " has not called backward yet"),
       advice);
 }
 

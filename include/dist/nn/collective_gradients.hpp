@@ -34,8 +34,8 @@ namespace detail {
 template <class Op>
 constexpr void require_differentiable_reduction() {
   static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
-                "only all_reduce of dist::sum and dist::mean has a gradient here: the others are not linear, so their "
-                "gradient needs the values of the forward pass");
+                "only all_reduce of dist::sum and dist::mean has a gradient here: other reductions are not linear, so "
+                "their gradients need the values of the forward pass");
 }
 
 }  // namespace detail
@@ -64,10 +64,11 @@ template <Floating T>
   const std::size_t rank = replica.replica_id().index();
   const std::size_t total = std::accumulate(rows.begin(), rows.end(), std::size_t{0});
   if (rows.size() != replica.num_replicas_in_sync() || gradient.shape().rank() == 0 || gradient.rows() != total)
-    throw ShapeMismatch("The gradient of an all-gather does not fit what was gathered",
-                        concat("shape ", to_string(gradient.shape()), " for ", total, " rows of ", rows.size(),
-                               " replicas, and the strategy has ", replica.num_replicas_in_sync()),
-                        "Give the gradient with respect to the gathered tensor, and the rows that each replica gave");
+    throw ShapeMismatch(
+        "The gradient of an all-gather does not fit the gathered tensor",
+        concat("shape ", to_string(gradient.shape()), " for ", total, " rows of ", rows.size(),
+               " replicas, and the strategy has ", replica.num_replicas_in_sync()),
+        "Give the gradient with respect to the gathered tensor, and the number of rows that each replica contributed");
   replica.all_reduce(sum, gradient.elements());
   return gradient.rows(std::accumulate(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(rank), std::size_t{0}),
                        rows[rank]);
@@ -89,8 +90,8 @@ template <Floating T>
   const std::size_t total = std::accumulate(first, extents.elements().end(), std::size_t{0});
   if (gradient.shape()[along] != total)
     throw ShapeMismatch(
-        "The gradient of an all-gather does not fit what was gathered",
-        concat("shape ", to_string(gradient.shape()), ", and the replicas gave ", total, " along axis ", along),
+        "The gradient of an all-gather does not fit the gathered tensor",
+        concat("shape ", to_string(gradient.shape()), ", and the replicas contributed ", total, " along axis ", along),
         "Give the gradient with respect to the gathered tensor, and this replica's extent on the axis");
   replica.all_reduce(sum, gradient.elements());
   std::size_t extents_of_part[Shape::max_rank] = {};

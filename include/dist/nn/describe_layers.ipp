@@ -83,7 +83,7 @@ DIST_INLINE std::string summary(std::span<const LayerDescription> layers) {
                     std::string(widths[2] - row.parameters.size(), ' '), row.parameters, "\n");
     if (&row == rows.data()) table += std::string(widths[0] + widths[1] + widths[2] + 4, '-') + "\n";
   }
-  table += concat("Parameters: ", learnt + kept, ", of which are learnt: ", learnt, "\n");
+  table += concat("Parameters: ", learnt + kept, " (trainable: ", learnt, ")\n");
   return table;
 }
 

@@ -145,7 +145,8 @@ struct StoredGradients {
 /// communication.)
 template <std::size_t BatchPerReplica>
 struct OwnerComputedGradients {
-  static_assert(BatchPerReplica > 0, "nn::OwnerComputedGradients needs the number of examples of a replica's batch");
+  static_assert(BatchPerReplica > 0,
+                "nn::OwnerComputedGradients needs the number of examples in a replica's batch: give 1 or more");
 
   template <class Layer>
   static constexpr bool stores = !detail::activations_are_smaller<Layer>(BatchPerReplica);

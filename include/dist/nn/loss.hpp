@@ -86,7 +86,7 @@ template <class T, dist::MemorySpace Where, class Weights>
   } else {
     const auto given = values_of(weights);
     static_assert(Where::host_accessible == decltype(given)::is_host_accessible,
-                  "sample weights lie where the outputs do: copy them there");
+                  "sample weights must be in the same memory as the outputs: copy them there");
     if (given.rows() != outputs.rows() || given.row_size() != 1) refuse_weights(reader, outputs.shape(), given.shape());
     return GivenWeight<T, std::remove_const_t<typename decltype(given)::Element>>{given.data()};
   }
@@ -155,15 +155,15 @@ template <class L, class Output, class Targets>
 [[nodiscard]] constexpr bool require_targets_of_loss() {
   constexpr bool has_rows = Values<Targets>;
   static_assert(has_rows,
-                "the targets of a loss are a dist::Tensor, a dist::TensorView, or the outputs of a network: over other "
-                "memory make dist::TensorView<const float>{data, shape}");
+                "the targets of a loss are a dist::Tensor, a dist::TensorView, or the outputs of a network: for other "
+                "memory, make a dist::TensorView<const float>{data, shape}");
   if constexpr (has_rows) {
     using Target = std::remove_const_t<typename decltype(values_of(std::declval<const Targets&>()))::Element>;
     constexpr bool fits = LossFunction<L, Output, Target>;
     if constexpr (RequiresTarget<L, Target>)
       static_assert((L::template require_target<Target>(), true));
     else
-      static_assert(fits, "this loss does not work on outputs and targets of these types");
+      static_assert(fits, "this loss does not support outputs and targets of these types");
     return fits;
   }
   return has_rows;
@@ -179,7 +179,7 @@ template <class Q, class L, DifferentiableOutputs Outputs, class Targets, class 
     const auto values = values_of(outputs);
     const auto targets = values_of(given);
     static_assert(decltype(values)::is_host_accessible == decltype(targets)::is_host_accessible,
-                  "the targets of a loss lie where the network's outputs do: copy them there");
+                  "the targets of a loss must be in the same memory as the network's outputs: copy them there");
     if constexpr (Q::Space::host_accessible) static_cast<void>(require_values_in<HostMemory, Outputs>());
     DIST_EXPECT(outputs.gradient.size() == values.size());
     check_rows(loss, L::name, values, targets);

@@ -70,7 +70,7 @@ class LossScale {
         good_steps_(strategy.template host_variable<std::int64_t, OnWrite, OnlyFirstReplica>(Shape{}, std::int64_t{0},
                                                                                              "loss_scale/good_steps")) {
     if (!(options.initial >= 1 && options.initial <= 1e30) || options.growth_steps < 1)
-      throw InvalidArgument("A loss scale cannot begin so",
+      throw InvalidArgument("The options of a loss scale are out of range",
                             concat("initial ", options.initial, ", growth_steps ", options.growth_steps),
                             "Give an initial scale from 1 to 1e30, and at least one growth step");
   }
@@ -128,10 +128,9 @@ class LossScale {
 
   template <class Trace>
   static void refuse() {
-    static_assert(
-        dist::detail::always_false<Trace>,
-        "an nn::LossScale decides on the host after each step, and a compiled step is done on devices as a whole: "
-        "multiply numbers of dist::BFloat16, which need no scale, or call strategy.run");
+    static_assert(dist::detail::always_false<Trace>,
+                  "an nn::LossScale is updated on the host after each step, but a compiled step runs entirely on "
+                  "devices: compute with dist::BFloat16, which needs no scale, or call strategy.run");
   }
 
   std::int64_t growth_steps_;

@@ -71,8 +71,8 @@ namespace detail {
 template <class S>
 constexpr void require_sums_of_all() {
   static_assert(!RemoteStore<typename S::Store>,
-                "a step on a worker does not know the sums of the others: read the result on the coordinator, by "
-                "result(strategy.scope())");
+                "a step on a worker cannot access the sums of the other workers: read the result on the coordinator "
+                "with result(strategy.scope())");
 }
 
 /// The sums of a metric's tallies: each replica adds to its own copies (OnRead, Sum). Metrics with the same type of
@@ -330,9 +330,8 @@ class Metric<S, M> : detail::NeedsContext {
   }
   /// Counts a batch in the host's memory outside replica functions, for every replica (spec P16).
   void update(const InCrossReplica auto& context, const auto&... given) {
-    static_assert(
-        S::Device::Space::host_accessible,
-        "this metric counts in memory of devices: update it in a replica function, with a batch that lies there");
+    static_assert(S::Device::Space::host_accessible,
+                  "this metric counts in device memory: update it in a replica function, with a batch in that memory");
     if constexpr (!S::Device::Space::host_accessible) {
       return;
     } else if constexpr (!detail::require_values_in<HostMemory, std::remove_cvref_t<decltype(given)>...>()) {
@@ -405,8 +404,8 @@ struct Metric<S, M> : dist::detail::Refused {
   static_assert(dist::detail::satisfied<Strategy<S>>,
                 DIST_NEEDS_STRATEGY("a metric", "nn::Metric accuracy{strategy, nn::SparseCategoricalAccuracy{}}"));
   static_assert(dist::detail::satisfied<(!Strategy<S> || MetricFunction<M>)>,
-                "a metric measures with an nn::MetricFunction, which names its Tally and has a name: give nn::Metric "
-                "one such as nn::SparseCategoricalAccuracy{}");
+                "a metric needs an nn::MetricFunction, which has a type Tally and a name: give nn::Metric one, such as "
+                "nn::SparseCategoricalAccuracy{}");
 };
 /// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>

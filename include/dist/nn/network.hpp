@@ -51,10 +51,10 @@ template <class Net, Backend BackendType = Reference, class ElementType = float,
           GradientStorage Storage = StoredGradients>
 class Network {
   static_assert(BackendType::template supports<ElementType>,
-                "this back end does not compute with this element type: nn::OneDnn and nn::Cuda take float, "
+                "this back end does not support this element type: nn::OneDnn and nn::Cuda support float, "
                 "nn::Reference any floating-point type");
   static_assert(Net::parameter_count > 0,
-                "a network needs a layer with parameters: there is nothing to train in this nn::Sequential");
+                "a network needs a layer with parameters: this nn::Sequential has nothing to train");
 
  public:
   /// The nn::Sequential of the network.
@@ -84,7 +84,7 @@ class Network {
   static_assert(stores_gradients || Space::host_accessible,
                 "nn::OwnerComputedGradients computes on the host: use nn::StoredGradients with a back end on GPUs");
   static_assert(stores_gradients || !RoundsFactors<Backend>,
-                "nn::OwnerComputedGradients multiplies numbers as they are: use nn::StoredGradients with "
+                "nn::OwnerComputedGradients multiplies numbers without rounding them: use nn::StoredGradients with "
                 "nn::MixedPrecision, which rounds them");
 
   /// Elements of all parameters, without and with padding.
@@ -105,20 +105,19 @@ class Network {
         state_(strategy, seed),
         slots_(strategy.num_local_replicas()) {
     static_assert(stores_gradients || ReplicasShareMemory<S>,
-                  "nn::OwnerComputedGradients needs replicas in one address space, whose activations the owners of a "
-                  "kernel read where they are: use nn::StoredGradients with a strategy of several processes, such as "
-                  "MultiWorker");
+                  "nn::OwnerComputedGradients needs replicas in one address space, because the owners of a kernel read "
+                  "the activations of all replicas: use nn::StoredGradients with a strategy of several processes, such "
+                  "as MultiWorker");
     static_assert(stores_gradients || !RemoteStore<typename S::Store>,
-                  "a ParameterServer takes gradients from memory: use nn::StoredGradients");
+                  "a ParameterServer needs gradients in memory: use nn::StoredGradients");
   }
   /// Report unsupported arguments.
   template <Strategy S>
     requires(!std::same_as<typename S::Device, typename Backend::Device>)
   explicit Network(S&, std::uint64_t = 0) : Network(Refused{}) {
-    static_assert(
-        dist::detail::always_false<S>,
-        "the back end of this network computes on another device than the strategy's replicas: give nn::Network a "
-        "back end for that device, or use a strategy on the back end's device");
+    static_assert(dist::detail::always_false<S>,
+                  "the back end of this network computes on a different device than the strategy's replicas: give "
+                  "nn::Network a back end for the replicas' device, or use a strategy on the back end's device");
   }
   /// Error message for a first argument that is not a strategy.
   template <dist::detail::NoStrategy Other>
@@ -151,9 +150,9 @@ class Network {
     const Span gradients = gradients_.component(replica);
     Slot& slot = slots_[replica.local_index()];
     if (!slot.has_gradients && !may_be_written_.load(std::memory_order_relaxed))
-      detail::refuse_gradients(replica.replica_id().index(), slot.has_computed,
-                               "Call forward, a loss and backward before each apply_gradients, or renew_gradients to "
-                               "apply them once more");
+      detail::refuse_gradients(
+          replica.replica_id().index(), slot.has_computed,
+          "Call forward, a loss and backward before each apply_gradients, or renew_gradients to apply them again");
     slot.has_gradients = false;
     return stores_gradients ? gradients : Span{};
   }
@@ -216,8 +215,8 @@ class Network {
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element, Space> gradient(const InReplica auto& replica) const {
     static_assert(Which > 0 || stores<Layer>,
-                  "the kernel gradient of this layer is computed by its owners when it is applied: use "
-                  "nn::StoredGradients to look at it");
+                  "the kernel gradient of this layer is computed by the kernel's owners when they apply it: use "
+                  "nn::StoredGradients to read it");
     return Net::template layer_parameters<Layer, Space>(gradients_.component(replica).data())[Which];
   }
 
@@ -279,7 +278,7 @@ class Network {
   template <class X, ForwardMode Mode = Training>
   [[nodiscard]] auto forward(const InTrace auto& trace, const X& x, Mode mode = {}) {
     static_assert(TracesNetworks<Backend>,
-                  "the back end of this network computes on the host, and a compiled step on devices of XLA: give "
+                  "the back end of this network computes on the host, but a compiled step runs on XLA devices: give "
                   "nn::Network the back end nn::Xla");
     if constexpr (TracesNetworks<Backend>) return Backend::forward(trace, *this, x, mode);
   }
@@ -288,7 +287,7 @@ class Network {
   template <InCrossReplica Scope, class Input, class... Mode>
   [[nodiscard]] Outputs<Element, Space> forward(const Scope&, const Input&, Mode...) {
     static_assert(dist::detail::always_false<Input>,
-                  "forward is called in a replica function: use strategy.run to enter one, or a function that a "
+                  "forward must be called in a replica function: use strategy.run, or a function that a "
                   "ClusterCoordinator schedules");
     return dist::detail::refused<Outputs<Element, Space>>();
   }
@@ -296,13 +295,12 @@ class Network {
   template <InReplica Replica, class Input, ForwardMode Mode = Training>
     requires(!std::convertible_to<const Input&, TensorView<const Element, Space>>)
   [[nodiscard]] Outputs<Element, Space> forward(const Replica&, const Input&, Mode = {}) {
-    static_assert(
-        dist::detail::always_false<Input> || Space::host_accessible,
-        "this network computes in memory of a device, and takes a dist::TensorView of its element type there: "
-        "copy the batch into a strategy.buffer with replica.queue().copy");
+    static_assert(dist::detail::always_false<Input> || Space::host_accessible,
+                  "this network computes in device memory, and takes a dist::TensorView of its element type in that "
+                  "memory: copy the batch into a strategy.buffer with replica.queue().copy");
     static_assert(dist::detail::always_false<Input> || !Space::host_accessible,
-                  "forward takes a dist::Tensor or dist::TensorView of the network's element type, float unless it is "
-                  "named: over other memory make dist::TensorView<const float>{data, shape}");
+                  "forward takes a dist::Tensor or dist::TensorView of the network's element type (float by default): "
+                  "for other memory, make a dist::TensorView<const float>{data, shape}");
     return dist::detail::refused<Outputs<Element, Space>>();
   }
 
@@ -325,7 +323,7 @@ class Network {
   template <class Loss, std::invocable<IndexRange> WhenReady>
   void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
     static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, NoOp>,
-                  "a network with nn::OwnerComputedGradients has no gradients in memory that could be ready: use "
+                  "a network with nn::OwnerComputedGradients has no gradients in memory, so none become ready: use "
                   "nn::StoredGradients");
     compute_gradients(replica, when_ready);
   }
@@ -386,8 +384,8 @@ class Network {
   template <std::size_t Layer, std::size_t Which>
   static constexpr void require_parameter() {
     static_assert(Which < Net::template Layer<Layer>::parameters.size(),
-                  "the layer does not have so many parameters: layers are counted from 0 without the Input, and some, "
-                  "such as Flatten, have none; see layout()");
+                  "the layer has no parameter with this number: layers are numbered from 0 without the Input, and "
+                  "some, such as Flatten, have no parameters; see layout()");
   }
 
   template <class WhenReady>
@@ -397,7 +395,7 @@ class Network {
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
-                            concat("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            concat("replica ", replica.replica_id().index(), " has not computed a batch yet"),
                             "Call forward and a loss first, in the same replica");
     if constexpr (Net::uses_replica) {
       workspace->backward(parameters, gradients_.component(replica), replica, when_ready);
@@ -420,17 +418,17 @@ class Network {
   static constexpr void require_stored_gradients() {
     static_assert(stores_gradients,
                   "a network with nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients to "
-                  "look at them, change them or keep them");
+                  "read, change or keep them");
   }
 
   void require_batches(const InReplica auto& replica) const {
     const auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace != nullptr && workspace->has_batches()) return;
-    throw InvalidArgument("A network's gradients were to be applied, but what they are computed from is not there",
-                          concat("replica ", replica.replica_id().index(),
-                                 " has called no backward since its last forward, and the network has "
-                                 "nn::OwnerComputedGradients"),
-                          "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
+    throw InvalidArgument(
+        "A network has no batch from which to compute gradients",
+        concat("replica ", replica.replica_id().index(),
+               " has not called backward since its last forward, and the network has nn::OwnerComputedGradients"),
+        "Call forward, backward and apply_gradients in this order, or use nn::StoredGradients");
   }
 
   /// Calls `stored<range>()` and `owned<layer, offset>()` for the parts of the parameters in order: ranges with stored

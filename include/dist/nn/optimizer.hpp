@@ -73,8 +73,8 @@ template <class S, class Network, class O>
 class Optimizer {
   static_assert(
       !S::Store::shared || !(has_option<O, ClipValue> || has_option<O, ClipNorm> || has_option<O, GlobalClipNorm>),
-      "gradients are not clipped under a strategy that keeps one copy of each variable, such as "
-      "CentralStorage (spec P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
+      "gradients cannot be clipped under a strategy that keeps one copy of each variable, such as CentralStorage (spec "
+      "P10): leave out nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, or use Mirrored");
 
   /// True if servers store and update the parameters.
   static constexpr bool on_servers = RemoteStore<typename S::Store>;
@@ -84,15 +84,13 @@ class Optimizer {
 
   /// True if all gradients are in memory before they are applied.
   static constexpr bool stored = detail::stores_gradients<Network>;
-  static_assert(stored ||
-                    !(has_option<O, ClipNorm> || has_option<O, GlobalClipNorm> || has_option<O, AccumulateGradients>),
-                "a network with nn::OwnerComputedGradients has no gradients in memory to take norms of or to "
-                "accumulate: leave out nn::ClipNorm, nn::GlobalClipNorm and nn::AccumulateGradients, or use "
-                "nn::StoredGradients");
   static_assert(
-      stored || !ScalesByNorms<O>,
-      "a network with nn::OwnerComputedGradients has no gradients in memory, whose norms this optimizer takes, "
-      "as nn::Lamb does: use nn::StoredGradients, or another optimizer");
+      stored || !(has_option<O, ClipNorm> || has_option<O, GlobalClipNorm> || has_option<O, AccumulateGradients>),
+      "a network with nn::OwnerComputedGradients has no gradients in memory to clip by norm or to accumulate: leave "
+      "out nn::ClipNorm, nn::GlobalClipNorm and nn::AccumulateGradients, or use nn::StoredGradients");
+  static_assert(stored || !ScalesByNorms<O>,
+                "this optimizer, like nn::Lamb, takes norms of gradients, but a network with "
+                "nn::OwnerComputedGradients has no gradients in memory: use nn::StoredGradients, or another optimizer");
 
  public:
   /// The type of the parameters and the slots.
@@ -128,8 +126,8 @@ class Optimizer {
   Optimizer(S& strategy, Other&, O function)
       : Optimizer(strategy, dist::detail::refused<Network&>(), std::move(function)) {
     static_assert(dist::detail::always_false<Other>,
-                  "this optimizer is for another network than the one given: its type names the network, so let the "
-                  "compiler deduce it, as in nn::Optimizer{strategy, net, nn::SGD{}}");
+                  "the type of this optimizer names a different network than its argument: let the compiler deduce the "
+                  "type, as in nn::Optimizer{strategy, net, nn::SGD{}}");
   }
 
   /// Sums the gradients over the replicas (spec P07) and updates every replica's parameters, in one pass over memory,
@@ -178,8 +176,8 @@ class Optimizer {
         "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a strategy that keeps "
         "one copy of each variable, such as CentralStorage, cannot apply the gradients of each replica to it");
     static_assert(!on_servers,
-                  "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): those of a "
-                  "ParameterServer lie on its servers");
+                  "nn::skip_aggregation needs a copy of the parameters on every replica (spec P08): a ParameterServer "
+                  "keeps the parameters on its servers");
     static_assert(stored,
                   "nn::skip_aggregation needs each replica's own gradients, which a network with "
                   "nn::OwnerComputedGradients does not have: use nn::StoredGradients");
@@ -196,8 +194,8 @@ class Optimizer {
   template <InCrossReplica Context>
   void apply_gradients(const Context&, auto&&...) {
     static_assert(dist::detail::always_false<Context>,
-                  "apply_gradients is called in a replica function, where gradients are computed (spec P07): use "
-                  "strategy.run to enter one");
+                  "apply_gradients must be called in a replica function, where gradients are computed (spec P07): use "
+                  "strategy.run");
   }
 
   /// Replaces the weights by their average, if there is one (nn::AverageWeights). Call it at the end of training, as
@@ -417,11 +415,11 @@ struct Optimizer<S, Network, O> : dist::detail::Refused {
   static_assert(dist::detail::satisfied<Strategy<S>>,
                 DIST_NEEDS_STRATEGY("an optimizer", "nn::Optimizer optimizer{strategy, net, nn::SGD{}}"));
   static_assert(dist::detail::satisfied<(!Strategy<S> || TrainableNetwork<Network>)>,
-                "an optimizer trains a network, which is its second argument and has parameters() and gradients(), as "
-                "nn::TrainableNetwork says: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+                "the second argument of an optimizer must be a network with parameters() and gradients(), as in "
+                "nn::TrainableNetwork: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
   static_assert(dist::detail::satisfied<(!Strategy<S> || !TrainableNetwork<Network> || OptimizerFunction<O>)>,
-                "an optimizer applies an nn::OptimizerFunction, which is its third argument, such as nn::SGD{} or "
-                "nn::Adam{}: nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
+                "the third argument of an optimizer must be an nn::OptimizerFunction, such as nn::SGD{} or nn::Adam{}: "
+                "nn::Optimizer optimizer{strategy, net, nn::SGD{}}");
 };
 /// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>

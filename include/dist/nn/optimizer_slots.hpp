@@ -72,7 +72,7 @@ class OptimizerSlots {
       names += concat(names.empty() ? "" : ", ", slot.name());
     }
     throw InvalidArgument(concat("Optimizer ", optimizer_, " has no slot '", name, "'"), concat("it has ", names),
-                          concat("Use what follows ", optimizer_, "/ in one of these names"));
+                          concat("Use the part after ", optimizer_, "/ of one of these names"));
   }
 
   /// True if each replica has whole slots, equal or not.

@@ -7,9 +7,10 @@
 namespace dist::nn::detail {
 
 DIST_INLINE void refuse_mixed_aggregation(std::string_view optimizer) {
-  throw InvalidArgument(concat("Optimizer ", optimizer, " was used with and without nn::skip_aggregation"),
-                        "with aggregation its slots are shared out among the replicas, without it each has its own",
-                        "Use one kind of apply_gradients, or two optimizers");
+  throw InvalidArgument(
+      concat("Optimizer ", optimizer, " was used with and without nn::skip_aggregation"),
+      "with aggregation the slots are divided among the replicas, without it each replica has its own",
+      "Use one kind of apply_gradients, or two optimizers");
 }
 
 }  // namespace dist::nn::detail

@@ -90,7 +90,7 @@ void meet_here(const InReplica auto& replica) { replica.collectives().communicat
 template <class S, class Network>
 class OverlappedAllReduce {
   static_assert(!S::Store::shared,
-                "nn::OverlappedAllReduce needs a copy of the parameters on every replica, which are updated with "
+                "nn::OverlappedAllReduce needs a copy of the parameters on every replica, updated with "
                 "nn::skip_aggregation: use Mirrored or MultiWorker instead of CentralStorage");
   static_assert(Network::stores_gradients,
                 "nn::OverlappedAllReduce needs gradients in memory: use nn::StoredGradients");
@@ -163,8 +163,8 @@ class OverlappedAllReduce {
       Local& mine = locals_[local];
       if (!mine.is_open || mine.ready % buckets_.size() != 0 || mine.ready == mine.begun)
         throw InvalidArgument(
-            "An OverlappedAllReduce was waited for without a backward pass",
-            concat("replica ", replica.replica_id().index(), " has no gradients under way"),
+            "OverlappedAllReduce::wait was called without a backward pass",
+            concat("replica ", replica.replica_id().index(), " has no gradients in flight"),
             "Call net.backward(replica, loss, overlap.on_ready(replica)) before overlap.wait(replica)");
       detail::meet_here(replica);  // afterwards all replicas have all gradients, so all buckets are started
       mine.is_open = false;
@@ -202,8 +202,8 @@ class OverlappedAllReduce {
         started_ = 0;
       }
       if (mine.is_open)
-        throw InvalidArgument("An OverlappedAllReduce was used again before it was waited for",
-                              concat("the gradients of local replica ", local, " are still under way"),
+        throw InvalidArgument("An OverlappedAllReduce was used again before wait was called",
+                              concat("the gradients of local replica ", local, " are still in flight"),
                               "Call overlap.wait(replica) after each backward");
       mine.is_open = true;
       mine.begun = mine.ready;
@@ -274,10 +274,9 @@ struct OverlappedAllReduce<S, Network> : dist::detail::Refused {
   using Refused::Refused;
   static_assert(dist::detail::satisfied<Strategy<S>>,
                 DIST_NEEDS_STRATEGY("an nn::OverlappedAllReduce", "nn::OverlappedAllReduce overlap{strategy, net}"));
-  static_assert(
-      dist::detail::satisfied<(!Strategy<S>)>,
-      "nn::OverlappedAllReduce sums gradients in the host's memory, and this strategy's gradients lie in that "
-      "of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
+  static_assert(dist::detail::satisfied<(!Strategy<S>)>,
+                "nn::OverlappedAllReduce sums gradients in host memory, but this strategy's gradients are in the "
+                "memory of another device: leave it out, and let optimizer.apply_gradients(replica) sum them there");
 };
 /// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>

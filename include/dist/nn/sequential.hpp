@@ -146,15 +146,13 @@ struct Sequential {
     using Output = typename std::tuple_element_t<sizeof...(Bound) - 1, std::tuple<Bound...>>::Output;
     static constexpr bool use_replica = (detail::uses_replica<Bound> || ...);
     static constexpr bool use_global_rows = (detail::uses_global_rows<Bound> || ...);
-    static_assert(
-        detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
-        "two layers of this network have one name: give each nn::Named a name of its own, which is no name of "
-        "another layer");
+    static_assert(detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
+                  "two layers of this network have the same name: give each nn::Named a name that no other layer has");
     static_assert(((detail::uses_replica<Bound> || detail::state_of<Bound>().size() == 0) && ...),
-                  "a layer with state needs uses_replica = true: its Operation gets the state with the LayerCall");
-    static_assert(((detail::uses_replica<Bound> || !detail::uses_global_rows<Bound>)&&...),
-                  "a layer with uses_global_rows needs uses_replica = true: its Operation gets first_row with the "
-                  "LayerCall");
+                  "a layer with state needs uses_replica = true: its Operation receives the state with the LayerCall");
+    static_assert(
+        ((detail::uses_replica<Bound> || !detail::uses_global_rows<Bound>)&&...),
+        "a layer with uses_global_rows needs uses_replica = true: its Operation receives first_row with the LayerCall");
   };
   using Learned = detail::Layout<detail::Learned, typename Binding::Type>;
   using Kept = detail::Layout<detail::Kept, typename Binding::Type>;

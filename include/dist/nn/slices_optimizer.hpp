@@ -54,17 +54,15 @@ concept KeepsSlotsElsewhere = requires(V& variable) {
 /// update rows at the end of the step, and store the slots. Workers copy the optimizer (HasWorkerCopies).
 template <class S, class Variable, class O>
 class SlicesOptimizer {
-  static_assert(
-      !detail::is_with<O>,
-      "nn::SlicesOptimizer takes an optimizer without options: they look at all of a gradient, not at some rows; "
-      "densify the gradient and use nn::Optimizer");
-  static_assert(
-      !ScalesByNorms<O>,
-      "nn::SlicesOptimizer updates some rows of a parameter, and this optimizer takes the norms of all of it, as "
-      "nn::Lamb does: densify the gradient and use nn::Optimizer, or use another optimizer");
+  static_assert(!detail::is_with<O>,
+                "nn::SlicesOptimizer takes an optimizer without options, because options need the whole gradient, not "
+                "only some rows: densify the gradient and use nn::Optimizer");
+  static_assert(!ScalesByNorms<O>,
+                "nn::SlicesOptimizer updates some rows of a parameter, but this optimizer, like nn::Lamb, needs norms "
+                "of the whole parameter: densify the gradient and use nn::Optimizer, or use another optimizer");
   static_assert(std::same_as<typename Variable::Synchronization, OnWrite> || S::Store::shared,
-                "nn::SlicesOptimizer changes every copy alike, which an OnRead variable would aggregate once more on "
-                "reading: make the variable OnWrite");
+                "nn::SlicesOptimizer makes the same change to every copy, and reading an OnRead variable would "
+                "aggregate these changes again: make the variable OnWrite");
 
  public:
   /// The type of the variable's elements.
@@ -98,8 +96,8 @@ class SlicesOptimizer {
   void apply_slices(const Replica& replica, const IndexedSlicesView<Element>& gradient) {
     if (gradient.dense_shape() != variable_->shape())
       throw ShapeMismatch(concat("Indexed slices do not fit variable '", variable_->name(), "'"),
-                          concat("they are of an array of shape ", to_string(gradient.dense_shape()),
-                                 ", the variable is ", to_string(variable_->shape())),
+                          concat("they belong to an array of shape ", to_string(gradient.dense_shape()),
+                                 ", the variable has shape ", to_string(variable_->shape())),
                           "Give slices of an array of the variable's shape");
     // Others read slices while copies change, so views of a copy are cloned.
     if (dist::detail::lie_in_a_copy(gradient.values().elements(), *variable_, replica) ||
@@ -217,11 +215,11 @@ template <class S, class Variable, class O>
   requires(KeepsVariablesOnHost<S>&& OptimizerFunction<O>&& RemoteStore<typename S::Store>)
 class SlicesOptimizer<S, Variable, O> {
   static_assert(!detail::is_with<O> && !ScalesByNorms<O>,
-                "nn::SlicesOptimizer takes an optimizer without options, and not nn::Lamb: they look at all of a "
-                "gradient, not at some rows");
+                "nn::SlicesOptimizer takes an optimizer without options, but not nn::Lamb: options and nn::Lamb need "
+                "the whole gradient, not only some rows");
   static_assert(KeepsSlotsElsewhere<Variable>,
-                "nn::SlicesOptimizer on a ParameterServer updates a table that lies on the servers only: make it by "
-                "strategy.variable<float>(shape)");
+                "nn::SlicesOptimizer on a ParameterServer updates a table that is stored only on the servers: make it "
+                "with strategy.variable<float>(shape)");
 
  public:
   /// The type of the table's elements.
@@ -309,13 +307,12 @@ struct SlicesOptimizer<S, Variable, O> : dist::detail::Refused {
   static_assert(dist::detail::satisfied<Strategy<S>>,
                 DIST_NEEDS_STRATEGY("an nn::SlicesOptimizer",
                                     "nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}"));
-  static_assert(
-      dist::detail::satisfied<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
-      "nn::SlicesOptimizer updates rows in the host's memory, and this strategy's variables lie in that of "
-      "another device: add the rows up to a dense gradient and use nn::Optimizer, or a strategy on dist::Cpu");
+  static_assert(dist::detail::satisfied<(!Strategy<S> || KeepsVariablesOnHost<S>)>,
+                "nn::SlicesOptimizer updates rows in host memory, but this strategy's variables are in the memory of "
+                "another device: densify the gradient and use nn::Optimizer, or use a strategy on dist::Cpu");
   static_assert(dist::detail::satisfied<(!KeepsVariablesOnHost<S> || OptimizerFunction<O>)>,
-                "an nn::SlicesOptimizer applies an nn::OptimizerFunction, which is its third argument, such as "
-                "nn::SGD{} or nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
+                "the third argument of an nn::SlicesOptimizer must be an nn::OptimizerFunction, such as nn::SGD{} or "
+                "nn::Adam{}: nn::SlicesOptimizer optimizer{strategy, table, nn::Adam{}}");
 };
 /// Reports a first argument that is not a strategy.
 template <dist::detail::NoStrategy First, class... Rest>

@@ -97,10 +97,9 @@ template <class Network>
 [[nodiscard]] std::span<const Parameter> layout_of([[maybe_unused]] const Network& network) {
   if constexpr (HasLayout<Network>) {
     using Layout = decltype(network.layout());
-    static_assert(
-        std::is_lvalue_reference_v<Layout> || std::is_same_v<Layout, std::span<const Parameter>>,
-        "the layout() of a network is kept by its optimizer: return a std::span<const nn::Parameter> of what the "
-        "network has, or a reference to it");
+    static_assert(std::is_lvalue_reference_v<Layout> || std::is_same_v<Layout, std::span<const Parameter>>,
+                  "an optimizer stores the layout() of its network: return a std::span<const nn::Parameter>, or a "
+                  "reference, to parameters that the network owns");
     return network.layout();
   } else {
     return {};

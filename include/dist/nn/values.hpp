@@ -64,8 +64,8 @@ template <dist::MemorySpace Where, class... V>
 [[nodiscard]] constexpr bool require_values_in() {
   constexpr bool fit = (lies_in<Where, V> && ...);
   static_assert(fit,
-                "outputs, targets and weights must lie in the memory that this call reads, that of the host or that of "
-                "the replica's device: copy them there");
+                "outputs, targets and weights must be in the memory that this call reads, on the host or on the "
+                "replica's device: copy them there");
   return fit;
 }
 

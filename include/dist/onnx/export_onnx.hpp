@@ -56,10 +56,10 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
                                    {network.state_layout(), std::move(state)}};
     const std::string model = onnx::detail::model_of<Net>(weights);
     if (model.size() > onnx::detail::max_model_bytes)
-      throw InvalidArgument(
-          "The network is too large for an ONNX file",
-          concat("the model has ", model.size(), " bytes, at most ", onnx::detail::max_model_bytes, " are read"),
-          "Export a network of a smaller type, such as Float16");
+      throw InvalidArgument("The network is too large for an ONNX file",
+                            concat("the model has ", model.size(), " bytes, and at most ",
+                                   onnx::detail::max_model_bytes, " are supported"),
+                            "Export a network of a smaller type, such as Float16");
     if (strategy.is_chief()) {
       io::AtomicFile file{path};
       file.append(std::as_bytes(std::span<const char>{model}));
@@ -71,8 +71,7 @@ void export_onnx(S& strategy, Network<Net, BackendType, T, Storage>& network, co
 /// Reports unsupported arguments.
 template <class S, class Other>
 void export_onnx(S&, Other&, const std::string&) {
-  static_assert(dist::detail::always_false<Other>,
-                "nn::export_onnx takes a strategy and an nn::Network that lives on it");
+  static_assert(dist::detail::always_false<Other>, "nn::export_onnx takes a strategy and an nn::Network made on it");
 }
 
 }  // namespace dist::nn

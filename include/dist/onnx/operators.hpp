@@ -69,8 +69,7 @@ template <class Function, class T>
     return x;
   } else {
     throw InvalidArgument(concat("The activation ", dist::detail::type_name<Function>(), " cannot be exported to ONNX"),
-                          "nothing says of which operators it consists",
-                          "Specialise dist::onnx::ActivationOperator for it");
+                          "its operators are not defined", "Specialise dist::onnx::ActivationOperator for it");
   }
 }
 
@@ -83,10 +82,9 @@ template <class Bound, class Weights>
     graph.leave();
     return y;
   } else {
-    throw InvalidArgument(
-        concat("The layer '", Bound::name, "' cannot be exported to ONNX"),
-        concat("nothing says of which operators it consists; its type is ", dist::detail::type_name<Bound>()),
-        "Specialise dist::onnx::Operator for it, or export a network without it");
+    throw InvalidArgument(concat("The layer '", Bound::name, "' cannot be exported to ONNX"),
+                          concat("its operators are not defined; its type is ", dist::detail::type_name<Bound>()),
+                          "Specialise dist::onnx::Operator for it, or export a network without it");
   }
 }
 

@@ -188,7 +188,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   /// on other devices, a call runs it.
   template <class Step>
   [[nodiscard]] auto compile(Step step, const CompileOptions& options = {}, SourceLine line = here()) {
-    require_outside("compile", "the step is being run already");
+    require_outside("compile", "the step is already running");
     return dist::compile(derived(), std::move(step), options, line);
   }
 
@@ -239,7 +239,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   /// Returns collectives that combine copies of all replicas while the replicas compute. Created at the first call, and
   /// after a failure: outside replica functions, and a collective call of the processes.
   [[nodiscard]] std::shared_ptr<Background> background() requires wraps_values {
-    require_outside("background", "use what was made before run, such as nn::OverlappedAllReduce");
+    require_outside("background", "use an object made before run, such as an nn::OverlappedAllReduce");
     [[maybe_unused]] const auto turn = take_turn();
     if (!background_ || background_->is_broken()) background_ = workers_.template make_background<Background>();
     return background_;
@@ -304,7 +304,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   /// replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, Device> buffer(Shape shape, std::string name = "Buffer") {
-    require_outside("buffer", "use a Tensor of its own, or make the buffer before run");
+    require_outside("buffer", "use a Tensor in the replica function, or make the buffer before run");
     return {replica_memory_, shape, std::move(name)};
   }
 
@@ -323,7 +323,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   /// WrongStrategy inside a replica function.
   template <class T>
   [[nodiscard]] ReplicaBuffer<T, HostDevice> host_buffer(Shape shape, std::string name = "Buffer") {
-    require_outside("host_buffer", "use a Tensor of its own, or make the buffer before run");
+    require_outside("host_buffer", "use a Tensor in the replica function, or make the buffer before run");
     make_host_memory();
     return {replica_memory_on<HostDevice>(), shape, std::move(name)};
   }
@@ -377,7 +377,7 @@ class BasicStrategy : public detail::ReplicaCounts<Derived, !ReplicasPart::are_t
   template <class Value>
   [[nodiscard("broadcast_to returns the copies: copies = strategy.broadcast_to(value)")]] PerReplica<Value>
   broadcast_to(const Value& value) const {
-    require_outside("broadcast_to", "every replica has its own value already");
+    require_outside("broadcast_to", "every replica already has its own value");
     return PerReplica<Value>(this->num_local_replicas(), [&](std::size_t) -> const Value& { return value; });
   }
   /// Reduces, and returns a copy of the result for each replica of this process (spec D01).

@@ -32,12 +32,12 @@ template <class Parameters, class Replicas>
 struct CentralDevices {
   static constexpr bool is_of_host = Parameters::Space::host_accessible;
   static_assert(is_of_host,
-                "CentralStorage keeps one copy in the host's memory: name the host's devices first, as in "
+                "CentralStorage keeps one copy in host memory: name the host's devices first, as in "
                 "CentralStorage<Cpu, Cuda>, or use Mirrored");
   static constexpr bool share_host = std::same_as<Parameters, Replicas>;
   static constexpr bool is_reached = share_host || ReachesHostMemory<Replicas>;
   static_assert(is_reached,
-                "CentralStorage keeps one copy in the host's memory, which these devices do not reach: use Mirrored");
+                "CentralStorage keeps one copy in host memory, which these devices cannot access: use Mirrored");
 
   using Checked = std::conditional_t<is_of_host && is_reached, Replicas, Cpu>;
   using Ops = std::conditional_t<Checked::Space::host_accessible, ThreadAllReduce, DirectOps<Checked>>;

@@ -112,10 +112,9 @@ template <class A, class Fn>
 [[nodiscard]] A each_member_of(const PerReplica<A>& values, Fn&& fn) {
   using Members = decltype(members_of(std::declval<const A&>()));
   []<class... Ms>(const std::tuple<Ms...>*) {
-    static_assert(
-        (!is_tensor_view<std::remove_cvref_t<Ms>> && ...),
-        "a plain struct is reduced into another one, whose members own their values: give it a Tensor instead of a "
-        "TensorView");
+    static_assert((!is_tensor_view<std::remove_cvref_t<Ms>> && ...),
+                  "reduce returns a new plain struct, whose members must own their values: give it a Tensor instead of "
+                  "a TensorView");
   }(static_cast<const Members*>(nullptr));
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return A{fn(PerReplica<std::remove_cvref_t<std::tuple_element_t<I, Members>>>(
@@ -207,8 +206,9 @@ void require_reducible_as_is(std::size_t replicas, const Value& value) {
     if (replicas > 1)
       throw InvalidArgument(
           concat("reduce(", Op::name, ") was given a value that is not per-replica"),
-          concat("with ", replicas, " replicas it could mean the value, or that many times the value"),
-          "Give it what run or values_from_function returned, or use broadcast_to first");
+          concat("with ", replicas,
+                 " replicas the result could be the value, or the value multiplied by the number of replicas"),
+          "Give it the result of run or values_from_function, or use broadcast_to first");
   }
 }
 
@@ -236,10 +236,9 @@ template <class Op, class Value, class Workers>
     } else {
       constexpr bool has_parts = Aggregate<Each>;
       require_host_access<MemorySpaceOf<Each>>();
-      static_assert(
-          has_parts || is_on_device<Each>,
-          "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and plain "
-          "structs; this per-replica value is something else");
+      static_assert(has_parts || is_on_device<Each>,
+                    "reduce combines numbers, tensors, and structures of these: tuples, pairs, arrays, optionals and "
+                    "plain structs; this per-replica value has another type");
       if constexpr (has_parts)
         return each_member_of(value, [&](const auto& member) { return reduce_values(op, member, replicas, workers); });
       else

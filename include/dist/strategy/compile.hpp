@@ -57,7 +57,7 @@ struct StepOn<Device> {
   template <class S, class Step>
   [[nodiscard]] static RunStep<S, Step> make(S& strategy, Step step, const CompileOptions&, SourceLine) {
     static_assert(always_false<S>,
-                  "steps are compiled for these devices by <dist/strategy/compiled_step.hpp>: include it");
+                  "steps for these devices are compiled by <dist/strategy/compiled_step.hpp>: include it");
     return {strategy, std::move(step)};
   }
 };

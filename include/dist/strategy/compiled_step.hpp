@@ -46,8 +46,8 @@ void require_first_devices(const S& strategy) {
     if (devices[replica] != Xla::device_name(replica))
       throw InvalidArgument("A step cannot be compiled for these devices",
                             concat("replica ", replica, " of ", strategy.describe(), " is on ", devices[replica],
-                                   ", and a program has its replicas on the first devices, each on one"),
-                            "Say how many replicas there are, not more than devices, and do not name these");
+                                   ", but a program runs its replicas on the first devices, one on each"),
+                            "Give the number of replicas, at most the number of devices, and do not name devices");
 }
 
 }  // namespace detail
@@ -142,7 +142,7 @@ class CompiledStep {
   auto call(const Args&... args) {
     if (detail::run_here.is_replica_function())
       throw WrongStrategy("A compiled step was called inside a replica function",
-                          "a call is one for all replicas, and replica functions run on each",
+                          "one call runs the step on all replicas, and a replica function runs on each replica",
                           "Call it where strategy.run is called, or call the step itself");
     (require_value_per_replica(replicas(), args, "a compiled step was given"), ...);
     const auto form = detail::StepForm::of<!S::wraps_values>(replicas(), args...);
@@ -175,18 +175,17 @@ class CompiledStep {
     if (alike != nullptr) return programs_.emplace_back(compiled(alike->form, alike->rows, args...));
     if (form.is_empty())
       throw InvalidArgument("A step cannot be compiled for a batch without rows",
-                            "the shapes of its tensors and their greatest number of rows are not known yet",
-                            "Call the step with a batch that has rows first");
+                            "the shapes of its tensors and their greatest number of rows are still unknown",
+                            "First call the step with a batch that has rows");
     if (forms_ == most_forms_)
       throw InvalidArgument(
-          concat("A compiled step was called with more than ", most_forms_, " forms of arguments"),
+          concat("A compiled step has received more than ", most_forms_, " forms of arguments"),
           concat("the last one had ", programs_.back().form.description(), ", and this call has ", form.description()),
-          "Give batches of one shape, the largest first, or more CompileOptions::most_forms");
+          "Give batches of one shape, the largest first, or increase CompileOptions::most_forms");
     if (!programs_.empty() && !detail::compiled_again.was_given())
-      detail::compiled_again.emit(concat("A step is compiled once more, for ", form.description(), " instead of ",
-                                         programs_.front().form.description(),
-                                         ". Batches of one shape, the largest first, need one program. "
-                                         "DIST_WARNINGS=0 silences this."));
+      detail::compiled_again.emit(concat(
+          "A step is compiled again, for ", form.description(), " instead of ", programs_.front().form.description(),
+          ". Batches of one shape, the largest first, need only one program. DIST_WARNINGS=0 silences this."));
     programs_.push_back(compiled(form, form.most_rows(), args...));
     ++forms_;
     return programs_.back();

@@ -61,7 +61,8 @@ template <class S, class Op, class Value, std::same_as<CommunicationOptions> Opt
 template <class S, class Op, class T, class Sync, class Agg, class Device>
 [[nodiscard(DIST_REDUCE_RETURNS)]] Tensor<T> reduce(const CrossReplicaContext<S>& scope, Op op,
                                                     const DistributedVariable<T, Sync, Agg, Device>& variable) {
-  static_assert(!detail::is_on_shard<Sync>, "an OnShard variable has one value for each element: read it");
+  static_assert(!detail::is_on_shard<Sync>,
+                "an OnShard variable has only one value for each element: read the variable instead");
   static_assert(
       std::same_as<Sync, OnRead> || detail::is_idempotent<Op>,
       "reduce of a variable whose copies are equal takes mean, min or max, which give its value; a sum would count "

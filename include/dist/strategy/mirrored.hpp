@@ -28,8 +28,8 @@ template <class Ops, class Device>
 struct MirroredPolicy {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
-                "Mirrored names how its replicas reduce: dist::Mirrored<dist::ThreadAllReduce>, or with "
-                "RingAllReduce, HierarchicalCopyAllReduce, ReductionToOneDevice or AutoAllReduce");
+                "Mirrored needs a reduction policy: dist::Mirrored<dist::ThreadAllReduce>, or with RingAllReduce, "
+                "HierarchicalCopyAllReduce, ReductionToOneDevice or AutoAllReduce");
   static constexpr bool joins_threads = fits<Ops, ThreadCommunicator>;
   static_assert(joins_threads,
                 "this policy works between processes, and the replicas of Mirrored are threads: use "
@@ -52,13 +52,12 @@ struct MirroredPolicy {
                                  OpsOnQueue<OnThese, ThreadCommunicator, typename Device::Queue> ||
                                  OpsWithState<OnThese, Device>;
         static_assert(is_made,
-                      "this policy works with queues of other devices than those that Mirrored<Ops, Device> names: "
-                      "leave the device out where the policy is for one type, or use Mirrored<ThreadAllReduce>");
+                      "this policy works with queues of another device type than Mirrored<Ops, Device> names: leave "
+                      "out the device if the policy is for one type, or use Mirrored<ThreadAllReduce>");
         constexpr bool reaches = ReducesMemoryIn<Collectives, float, Sum, typename Device::Space>;
-        static_assert(
-            reaches,
-            "this policy reduces memory of the host, which these devices do not share: use a policy for these "
-            "devices, or Mirrored<Ops, Cpu>");
+        static_assert(reaches,
+                      "this policy reduces host memory, which these devices do not share: use a policy for these "
+                      "devices, or Mirrored<Ops, Cpu>");
         return is_made && reaches && require_operations<Collectives>();
       }
     }

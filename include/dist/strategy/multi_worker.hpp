@@ -76,15 +76,13 @@ template <class Ops, class DeviceType>
 struct DevicesOfWorkers {
   using OfPolicy = DefaultDevice<Ops, Cpu>;
   static constexpr bool are_reached = DeviceType::Space::host_accessible || OpsOfWorkers<Ops>;
-  static_assert(
-      are_reached,
-      "this policy does not join these devices of several processes: use MultiWorker<NcclAllReduce> for GPUs, "
-      "or MultiWorker<RingAllReduce> for Cpu");
+  static_assert(are_reached,
+                "this policy does not connect these devices across processes: use MultiWorker<NcclAllReduce> for GPUs, "
+                "or MultiWorker<RingAllReduce> for Cpu");
   static constexpr bool are_of_policy = !OpsOfWorkers<Ops> || std::same_as<DeviceType, OfPolicy>;
-  static_assert(
-      are_of_policy,
-      "this policy joins devices of another type than MultiWorker<Ops, Device> names: leave the device out, or "
-      "use MultiWorker<RingAllReduce> for Cpu");
+  static_assert(are_of_policy,
+                "this policy connects devices of another type than MultiWorker<Ops, Device> names: leave out the "
+                "device, or use MultiWorker<RingAllReduce> for Cpu");
   using Checked = std::conditional_t<are_reached && are_of_policy, DeviceType, OfPolicy>;
 };
 }  // namespace detail

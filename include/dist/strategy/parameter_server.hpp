@@ -156,10 +156,9 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
                                                                 Trainable trainable = Trainable::by_synchronization,
                                                                 VariableLayout layout = {}) {
     using Variable = DistributedVariable<E, Sync, Agg, Cpu>;
-    static_assert(
-        std::same_as<Sync, OnWrite> || std::same_as<Agg, Sum> || std::same_as<Agg, Mean>,
-        "an OnRead variable of a ParameterServer has the aggregation Sum or Mean: without one it has no value "
-        "on which the workers could agree");
+    static_assert(std::same_as<Sync, OnWrite> || std::same_as<Agg, Sum> || std::same_as<Agg, Mean>,
+                  "an OnRead variable of a ParameterServer needs the aggregation Sum or Mean: without one, the workers "
+                  "have no common value");
     this->require_outside("variable", "make it before run");
     Variable made{this->template memory_on<Cpu>(), shape, std::move(name), trainable};
     if (coordinator_) detail::initialise(this->scope(), made, initial);
@@ -213,7 +212,7 @@ class ParameterServer : public BasicStrategy<ParameterServer<T>, OneReplica<Cpu>
   template <class Dataset, class Options = data::InputOptions>
   auto distribute_dataset(Dataset, const Options& = {}) const {
     static_assert(sizeof(Dataset) == 0,
-                  "the workers of a ParameterServer make their datasets themselves: give a function that makes one to "
+                  "the workers of a ParameterServer make their own datasets: give a function that makes one to "
                   "create_per_worker_dataset of the ClusterCoordinator");
   }
 
@@ -368,9 +367,10 @@ ClusterSpec ParameterServer<T>::coordinated(ClusterSpec cluster, const std::opti
                                             const std::string& source) {
   validate_parameter_servers(cluster, task, source);
   if (task->type != TaskType::chief)
-    throw InvalidArgument(concat("A ParameterServer was made in ", to_string(*task)),
-                          concat(source, " says so, and the coordinator is the chief"),
-                          "Call dist::serve first, which returns true in parameter servers and workers at their end");
+    throw InvalidArgument(
+        concat("A ParameterServer was made in ", to_string(*task)),
+        concat(source, " names this task, and the coordinator is the chief"),
+        "First call dist::serve, which returns true in parameter servers and workers when they have finished");
   return cluster;
 }
 
@@ -419,9 +419,9 @@ void ParameterServer<T>::create_shards(Made& made, const Shape& shape, const std
                                        std::size_t element_bytes, detail::FunctionRef<AddShard> add,
                                        detail::FunctionRef<CreateShard> create) {
   if (!coordinator_)
-    throw InvalidArgument(concat("Variable ", quoted(name), " was to be made on a worker"),
+    throw InvalidArgument(concat("Variable ", quoted(name), " cannot be made on a worker"),
                           "the variables of a ParameterServer are made on the coordinator",
-                          "Make it there, and give it, or the object that has it, to the scheduled function");
+                          "Make it there, and pass it, or the object that contains it, to the scheduled function");
   const std::size_t count = number_of_shards(options_.partitioner, name, shape, element_bytes);
   const ShardLayout layout = ShardLayout::div(shape.rank() == 0 ? 1 : shape[0], count);
   const std::size_t row_size = shape.rank() == 0 ? 1 : shape.row().elements();
@@ -501,15 +501,15 @@ auto ParameterServer<T>::place_slot(const Core& variable, io::ElementType type, 
 template <rpc::Transport T>
 server::CachedVariableSpec ParameterServer<T>::take_spec(const server::CachedVariableSpec& wanted) {
   if (attaching_.empty())
-    throw InvalidArgument(concat("Variable ", quoted(wanted.name), " was to be made on a worker"),
+    throw InvalidArgument(concat("Variable ", quoted(wanted.name), " cannot be made on a worker"),
                           "the variables of a ParameterServer are made on the coordinator",
-                          "Make it there, and give the object that has it to the scheduled function");
+                          "Make it there, and pass the object that contains it to the scheduled function");
   server::CachedVariableSpec spec = std::move(attaching_.front());
   attaching_.erase(attaching_.begin());
   if (spec.name != wanted.name || spec.shape != wanted.shape || spec.type != wanted.type)
-    throw ArchiveError("A worker's copy of an object has another variable than the coordinator's",
-                       concat("here it is ", quoted(wanted.name), " of shape ", to_string(wanted.shape), ", there ",
-                              quoted(spec.name), " of shape ", to_string(spec.shape)),
+    throw ArchiveError("A worker's copy of an object has a different variable than the coordinator's copy",
+                       concat("here it is ", quoted(wanted.name), " of shape ", to_string(wanted.shape),
+                              ", on the coordinator ", quoted(spec.name), " of shape ", to_string(spec.shape)),
                        "Let the constructor make the same variables in the same order in every process, and make the "
                        "objects of a ParameterServer in one thread");
   return spec;

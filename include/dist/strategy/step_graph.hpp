@@ -35,13 +35,12 @@ template <Strategy S>
 class StepGraph {
   using Device = typename S::Device;
   static constexpr bool is_captured = !Device::Space::host_accessible;
-  static_assert(!is_captured || CapturesWork<Device>, "these devices put no work into graphs: use strategy.run");
+  static_assert(!is_captured || CapturesWork<Device>, "these devices do not support graphs: use strategy.run");
   static constexpr bool follows_events =
       !is_captured || CollectivesOfOne<typename S::Collectives> || OrdersQueues<typename S::Collectives>;
   static_assert(follows_events,
-                "a step is one graph where the queues of its replicas follow each other by events, which is how "
-                "DirectAllReduce, ReductionToOneDevice and HierarchicalCopyAllReduce reduce: use one of these, or "
-                "strategy.run");
+                "a step can be one graph only if events order the queues of its replicas, as in DirectAllReduce, "
+                "ReductionToOneDevice and HierarchicalCopyAllReduce: use one of these, or strategy.run");
 
  public:
   /// Prepares graphs for the replicas of `strategy`.

@@ -170,19 +170,20 @@ class StepForm {
     if (has_rows) {
       if (!rows) rows = shape[0];
       if (shape[0] != *rows)
-        throw ShapeMismatch("The tensors of a batch have different numbers of rows",
-                            concat("on replica ", replica, " one has ", *rows, " and another one ", shape[0]),
-                            "Give tensors with as many rows each, and what is no batch without a PerReplica");
+        throw ShapeMismatch(
+            "The tensors of a batch have different numbers of rows",
+            concat("on replica ", replica, " one has ", *rows, " and another one ", shape[0]),
+            "Give tensors with the same number of rows, and pass a value that is not a batch without a PerReplica");
       if (*rows == 0) return;
     }
     Leaf& leaf = leaves_[number];
     const Shape own = has_rows ? shape.row() : shape;
     if (!leaf.is_known) leaf = {own, has_rows, true};
     if (leaf.has_rows != has_rows || leaf.shape != own)
-      throw ShapeMismatch("The replicas of a compiled step are given different shapes",
+      throw ShapeMismatch("The replicas of a compiled step were given different shapes",
                           concat(to_string(leaf.shape), " and, on replica ", replica, ", ", to_string(own),
                                  has_rows ? ", of a row" : ""),
-                          "Give every replica the same shapes, but for the rows of its batch");
+                          "Give every replica the same shapes, except for the number of rows of its batch");
   }
 
   const void* types_;

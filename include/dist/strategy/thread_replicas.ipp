@@ -7,7 +7,7 @@ namespace dist::detail {
 
 DIST_COLD void require_replica_for_each(std::size_t devices, const MirroredOptions& options) {
   if (options.replicas && *options.replicas != devices)
-    throw InvalidArgument("A strategy was given devices and another number of replicas",
+    throw InvalidArgument("A strategy was given devices and a different number of replicas",
                           concat(devices, " devices, ", *options.replicas, " replicas"),
                           "Give one of the two: each device takes one replica");
 }
@@ -21,9 +21,9 @@ DIST_COLD void warn_of_shared_devices(std::size_t replicas, std::size_t devices,
 
 DIST_INLINE const CommunicationOptions& checked(const CommunicationOptions& options) {
   if (options.implementation != Implementation::automatic)
-    throw InvalidArgument("The options of a strategy ask for an implementation of collectives",
-                          "its type says how they are done",
-                          "Name the one you want in the type, as in Mirrored<RingAllReduce>");
+    throw InvalidArgument("The options of a strategy select an implementation of collectives",
+                          "the type of the strategy selects it",
+                          "Name the implementation in the type, as in Mirrored<RingAllReduce>");
   return options;
 }
 

@@ -56,8 +56,8 @@ template <class Device>
 struct TpuDevices {
   static constexpr bool compile_steps = CompilesSteps<Device>;
   static_assert(compile_steps,
-                "Tpu has its replicas on devices that steps are compiled for: use dist::Tpu<>, or "
-                "Mirrored<ThreadAllReduce> with these devices");
+                "Tpu needs devices that steps can be compiled for: use dist::Tpu<>, or Mirrored<ThreadAllReduce> with "
+                "these devices");
   using Checked = std::conditional_t<compile_steps, Device, Xla>;
 };
 
@@ -95,10 +95,10 @@ class Tpu : public BasicStrategy<Tpu<DeviceType>,
     const std::size_t devices = pjrt::process_client(options.plugin).devices().size();
     if (options.replicas.value_or(0) > devices)
       throw InvalidArgument(
-          "A Tpu has one replica on each device, and there are fewer",
-          concat(*options.replicas, " replicas were asked for, and the platform ",
+          "A Tpu has fewer devices than replicas",
+          concat(*options.replicas, " replicas were requested, and the platform ",
                  quoted(pjrt::process_client().platform()), " has ", devices, devices == 1 ? " device" : " devices"),
-          "Ask for fewer replicas, or the plugin for more devices: its plugin for CPUs takes "
+          "Request fewer replicas, or more devices from the plugin: XLA's plugin for CPUs takes "
           "DIST_PJRT_VALUES=cpu_device_count=4");
     return {.devices = options.devices, .replicas = options.replicas, .communication = options.communication};
   }

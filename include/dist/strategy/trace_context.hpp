@@ -230,7 +230,7 @@ class TraceContext {
   [[nodiscard(DIST_BROADCAST_RETURNS)]] hlo::Traced<T, Extents...> broadcast(hlo::Traced<T, Extents...> x,
                                                                              std::size_t root) const {
     if (root >= num_replicas_in_sync())
-      throw InvalidArgument("There is no replica to broadcast from",
+      throw InvalidArgument("The root of a broadcast is out of range",
                             concat("root ", root, " of ", num_replicas_in_sync(), " replicas"),
                             "Give a root from 0 to num_replicas_in_sync() - 1");
     return hlo::Traced<T, Extents...>{of_replica<T>(root, x.value())};
@@ -331,21 +331,20 @@ class TraceContext {
   template <class Fn, class... Args>
   auto merge_call(Fn&&, Args&&...) const {
     static_assert(::dist::detail::always_false<Fn>,
-                  "merge_call calls a function of the host for all replicas, which no program on devices can: use the "
+                  "merge_call calls a host function for all replicas, which a compiled step cannot do: use the "
                   "collectives of the replica, or call strategy.run");
   }
   /// Error message: a compiled step has no queue.
   template <bool is_host = false>
   [[nodiscard]] auto queue() const {
     static_assert(is_host,
-                  "a compiled step puts no work into a queue: compute with hlo:: functions on traced arrays, or call "
-                  "strategy.run");
+                  "a compiled step has no queue: compute with hlo:: functions on traced arrays, or call strategy.run");
   }
   /// Error message: a compiled step does not call functions of the host.
   template <class Body>
   void for_each(auto&&, Body&&) const {
     static_assert(::dist::detail::always_false<Body>,
-                  "a compiled step calls no function of the host for each index: compute with whole traced arrays");
+                  "a compiled step cannot call a host function for each index: compute with whole traced arrays");
   }
 
  private:
@@ -358,7 +357,7 @@ class TraceContext {
 
   [[nodiscard]] static std::size_t gathered_axis(int axis, const Shape& shape) {
     if (shape.rank() == 0)
-      throw ShapeMismatch("A number has no axis along which replicas' values could be gathered", "its shape is []",
+      throw ShapeMismatch("A number has no axis to gather along", "its shape is []",
                           "Give all_gather an array: reshape the number to [1]");
     return Axes::resolve(axis, shape);
   }
@@ -366,7 +365,7 @@ class TraceContext {
   template <class Variable>
   [[nodiscard]] detail::TracedVariable& traced(const Variable& variable) const {
     static_assert(!detail::is_on_shard<typename Variable::Synchronization>,
-                  "a compiled step uses no OnShard variables, whose elements have owners: use OnWrite");
+                  "a compiled step cannot use OnShard variables, because their elements have owners: use OnWrite");
     return traced(variable, std::array{detail::VariableArray{0, variable.shape()}});
   }
   /// Divides the variable into `parts` at its first use in the step.
@@ -375,10 +374,9 @@ class TraceContext {
                                                std::span<const detail::VariableArray> parts) const {
     using Memory = std::remove_cvref_t<decltype(*variable.memory())>;
     constexpr bool is_on_devices = std::same_as<Memory, pjrt::ManagedMemory>;
-    static_assert(
-        is_on_devices,
-        "a compiled step uses variables on the devices that it is compiled for: make this one with the strategy "
-        "that compiles the step");
+    static_assert(is_on_devices,
+                  "a compiled step can use only variables on the devices that it is compiled for: make this one with "
+                  "the strategy that compiles the step");
     if constexpr (is_on_devices) {
       for (detail::TracedVariable& known : step_->variables)
         if (known.is(variable)) return known;
@@ -413,8 +411,8 @@ class TraceContext {
     const hlo::Value own = traced(variable).read();
     if constexpr (std::same_as<typename Variable::Synchronization, OnRead>) {
       static_assert(!std::same_as<Agg, None>,
-                    "an OnRead variable with aggregation None has no value of all replicas: read the replica's own, or "
-                    "give it an aggregation");
+                    "an OnRead variable with aggregation None has no common value of all replicas: read the replica's "
+                    "own copy, or give the variable an aggregation");
       if constexpr (!std::same_as<Agg, None>) return aggregated<Agg, typename Variable::Element>(own);
     }
     return own;
@@ -456,11 +454,11 @@ class TraceContext {
     } else {
       constexpr bool is_traced = detail::TracedValue<Given>;
       static_assert(is_traced,
-                    "in a compiled step a variable is written with a number or a traced array: a tensor of the host "
-                    "comes as an argument of the step");
+                    "in a compiled step, a variable is written with a number or a traced array: pass a host tensor as "
+                    "an argument of the step");
       if constexpr (is_traced) {
         static_assert(std::same_as<typename Given::Element, T>,
-                      "a variable is written with a traced array of its own element type: use x.as<T>()");
+                      "a variable is written with a traced array of its element type: use x.as<T>()");
         return shaped(variable, given.value());
       }
     }

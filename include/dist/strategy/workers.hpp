@@ -168,12 +168,13 @@ template <class Ops, class Membership>
 struct BetweenNodes {
   static constexpr bool is_named = !std::same_as<Ops, NoOps>;
   static_assert(is_named,
-                "MultiWorker names how its processes reduce: dist::MultiWorker<dist::RingAllReduce>, or with "
-                "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs with NcclAllReduce");
+                "MultiWorker needs a reduction policy: dist::MultiWorker<dist::RingAllReduce>, or with MpiAllReduce, "
+                "NodeAllReduce, AutoAllReduce or, for GPUs, NcclAllReduce");
   static constexpr bool joins_processes = fits<Ops, Membership> || OpsOfWorkers<Ops>;
-  static_assert(joins_processes,
-                "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
-                "MpiAllReduce, NodeAllReduce or AutoAllReduce, for GPUs NcclAllReduce, or Mirrored with this policy");
+  static_assert(
+      joins_processes,
+      "this policy works between threads, and the workers of MultiWorker are processes: use RingAllReduce, "
+      "MpiAllReduce, NodeAllReduce, AutoAllReduce or, for GPUs, NcclAllReduce, or use Mirrored with this policy");
 
   static constexpr bool hierarchical = !JoinsAllProcesses<Ops>;
   static constexpr bool one_node_only = false;

@@ -59,9 +59,9 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
       arena_(memory_, &memory_->arena) {
   static_cast<void>(longest_wait(timeout_));  // rejects a negative timeout before anything starts
   if (!policy.has_thresholds && (options.thresholds || options.measure_thresholds))
-    throw InvalidArgument(
-        concat(policy.name, " has one algorithm, and thresholds to choose by were given or asked for"),
-        "MultiWorkerOptions::thresholds, measure_thresholds", "Use AutoAllReduce or leave them out");
+    throw InvalidArgument(concat(policy.name, " has only one algorithm, and does not use thresholds"),
+                          "MultiWorkerOptions::thresholds, measure_thresholds",
+                          "Use AutoAllReduce, or leave out these options");
   ReplicaCollectives& first = *joined_.emplace_back(std::make_unique<ReplicaCollectives>());
   FoundNodes nodes{GroupLayout::uniform(1, 1, 0, 0), {}};
   if (!world_.is_alone()) {
@@ -78,7 +78,7 @@ WorkerProcesses<Net>::WorkerProcesses(World world, const MultiWorkerOptions& opt
   }
   layout_ = std::make_unique<GroupLayout>(std::move(nodes.layout));
   if (policy.one_node_only && layout_->groups() > 1)
-    throw InvalidArgument(concat(policy.name, " was asked for workers on several nodes"),
+    throw InvalidArgument(concat(policy.name, " does not support workers on several nodes"),
                           concat(layout_->size(), " workers on ", layout_->groups(), " nodes"),
                           "Use RingAllReduce, MpiAllReduce or AutoAllReduce");
   const std::span<const std::size_t> here = layout_->members(layout_->group());
@@ -106,7 +106,7 @@ std::vector<NodeGroup::Peer> WorkerProcesses<Net>::find_peers_again() {
   const std::size_t number = joined_.size();
   if (number == NodeGroup::most_groups)
     throw InvalidArgument("A strategy cannot make more groups for collectives in the background",
-                          concat(number - 1, " were made, one after each failure"), "Start all workers again");
+                          concat(number - 1, " were made, one after each failure"), "Restart all workers");
   if (!all_) return {};
   const bool separate = layout_->groups() == layout_->size();
   return find_nodes(*all_, memory_->shared, NodeGroup::mailboxes_at(number), separate).peers;
@@ -225,12 +225,12 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
                                      value_of(all_values[worker])),
                               fix);
   };
-  compare("policy", "Give the MultiWorker of every worker the same one",
+  compare("policy", "Give the MultiWorker of every worker the same policy",
           [](const Settings& settings) { return std::string_view{settings.policy.data()}; });
   compare("number of replicas", "Give every worker the same number of devices",
           [](const Settings& settings) { return settings.replicas; });
   constexpr std::string_view fix = "Give every worker the same MultiWorkerOptions; only timeouts may differ";
-  compare("way through the memory of a node (MultiWorkerOptions::hierarchical)", fix,
+  compare("use of node memory (MultiWorkerOptions::hierarchical)", fix,
           [](const Settings& settings) { return std::string_view{settings.separate != 0 ? "false" : "true"}; });
   compare("checks of collectives (MultiWorkerOptions::checks)", fix, [](const Settings& settings) {
     constexpr auto none = static_cast<std::uint64_t>(CollectiveChecks::none);
@@ -242,7 +242,7 @@ void WorkerProcesses<Net>::require_equal_settings(const MultiWorkerOptions& opti
           [](const Settings& settings) { return settings.implementation; });
   compare("thresholds of algorithms (MultiWorkerOptions::thresholds, measure_thresholds)", fix,
           [](const Settings& settings) {
-            constexpr std::string_view left_out[] = {"those of usual costs", "measured ones"};
+            constexpr std::string_view left_out[] = {"thresholds for usual costs", "measured thresholds"};
             const auto& [tree, halving_doubling, found] = settings.thresholds;
             return found == 2 ? concat(tree, " and ", halving_doubling, " bytes") : std::string{left_out[found]};
           });

@@ -205,7 +205,7 @@ class TorchModule {
                               found == nullptr
                                   ? std::string{"it has no parameter or buffer of that name"}
                                   : concat("its shape is ", to_string(detail::TorchTensors::shape_of(*found))),
-                              "Give assign a module that the function of torch_module has made");
+                              "Give assign a module made by the function of torch_module");
       return *found;
     };
     const auto take = [&](auto& variable, std::span<const nn::Parameter> layout) {
@@ -229,7 +229,7 @@ class TorchModule {
     static_assert(
         detail::TakesTorchTensor<Made>,
         "forward of a torch_module is for modules whose forward takes one tensor and returns one: call "
-        "net.on(replica)->forward(…) with what it takes, and net.backward(replica, loss) with a loss of libtorch");
+        "net.on(replica)->forward(…) with its arguments, and net.backward(replica, loss) with a loss of libtorch");
     constexpr bool trains = std::same_as<Mode, nn::Training>;
     Local& local = local_of(replica);
     const auto batch = nn::values_of(x);
@@ -240,7 +240,7 @@ class TorchModule {
       const torch::AutoGradMode remembers{trains};
       local.output = torch::Tensor{local.module->forward(torch_tensor(batch))}.contiguous();
       if (local.output.scalar_type() != torch::kFloat32 || local.output.dim() == 0)
-        throw InvalidArgument("A module of libtorch made something that no loss of dist takes",
+        throw InvalidArgument("A module of libtorch returned an output that no loss of dist accepts",
                               concat("elements of type ", c10::toString(local.output.scalar_type()), " in ",
                                      local.output.dim(), " dimensions"),
                               "Let its forward return a tensor of floats with one row for each example");
@@ -390,13 +390,13 @@ class TorchModule {
         const detail::TorchParts &first = made.front().parts, &parts = made.back().parts;
         if (parts.description != first.description) {
           const auto [of_first, of_this] = detail::first_difference(first.description, parts.description);
-          throw InvalidArgument("The function that makes the modules of torch_module makes unlike ones",
+          throw InvalidArgument("The function of torch_module makes modules that differ",
                                 concat("replica 0 has ", of_first, ", replica ", replica, " has ", of_this),
                                 "Let it make a new module of the same kind at each call");
         }
         if (replica > 0 && parts.learned.tensors()[0].is_same(first.learned.tensors()[0]))
-          throw InvalidArgument("The function that makes the modules of torch_module makes one module only",
-                                concat("what it gave replica ", replica, " is that of replica 0"),
+          throw InvalidArgument("The function of torch_module returns the same module for several replicas",
+                                concat("replica ", replica, " received the module of replica 0"),
                                 "Let it make a new module at each call, as in [] { return Net{}; }");
       }
       if constexpr (!CollectivesOfOne<decltype(strategy.workers())>)
@@ -482,7 +482,7 @@ class TorchModule {
       loss.backward();
     } else if (!local.output.defined()) {
       throw InvalidArgument("A torch_module's backward was called before its forward",
-                            concat("replica ", replica.replica_id().index(), " has computed no batch yet"),
+                            concat("replica ", replica.replica_id().index(), " has not computed a batch yet"),
                             "Call forward and a loss first, in the same replica, or give backward a loss of libtorch");
     } else if (local.output.requires_grad()) {
       local.output.backward(local.output_gradient);
@@ -497,7 +497,7 @@ class TorchModule {
     if (local.ready == nullptr) return;  // a backward that the program called
     if (gradient.layout() != torch::kStrided)
       throw InvalidArgument(concat("The gradient of parameter '", learned_[which].name(), "' is sparse"),
-                            "the gradients of a torch_module lie in memory next to each other",
+                            "the gradients of a torch_module are contiguous in memory",
                             "Make the module with dense gradients, for an Embedding with sparse(false)");
     const torch::NoGradGuard guard;
     if (local.adds)
@@ -540,20 +540,18 @@ class TorchModule {
       if (local.laid[i].tensor.unsafeGetTensorImpl()->data() != local.laid[i].memory &&
           local.laid[i].tensor.numel() > 0)
         throw InvalidArgument(
-            concat("Tensor '", name_of(i), "' of a torch_module has left the strategy's memory"),
-            "torch::load into the module replaces the memory of its tensors, as do its to() and set_data",
+            concat("Tensor '", name_of(i), "' of a torch_module is outside the strategy's memory"),
+            "torch::load into the module, to() and set_data replace the memory of its tensors",
             "Load into another module of the same kind and call net.assign(strategy.scope(), loaded), or let the "
             "function "
             "that makes the modules load the file");
     for (std::size_t i = 0; i < local.parts.kept.size(); ++i)
       if (local.parts.kept.tensors()[i].requires_grad())
-        throw InvalidArgument(
-            concat("Parameter '", kept_layout_[i].name(),
-                   "' of a torch_module requires a gradient, and is not trained"),
-            "it required none when the module was made",
-            "Make the module with a parameter that requires a gradient, and freeze it by set_requires_grad(false) "
-            "until "
-            "it is to be trained");
+        throw InvalidArgument(concat("Parameter '", kept_layout_[i].name(),
+                                     "' of a torch_module requires a gradient, but is not trained"),
+                              "it required none when the module was made",
+                              "Make the module with a parameter that requires a gradient, and freeze it with "
+                              "set_requires_grad(false) until its training starts");
   }
   [[nodiscard]] std::string name_of(std::size_t laid) const {
     for (const std::vector<nn::Parameter>* const layout : {&learned_, &kept_layout_, &counted_layout_}) {
@@ -577,24 +575,23 @@ class TorchModule {
 template <class S, class Make>
 [[nodiscard]] auto torch_module(S& strategy, Make&& make_module) {
   static_assert(detail::satisfied<Strategy<S>>,
-                "torch_module is called with a strategy, such as a dist::Mirrored, and a function that makes "
-                "a module: dist::torch_module(strategy, [] { return torch::nn::Linear{3, 2}; })");
+                "torch_module takes a strategy, such as a dist::Mirrored, and a function that makes a module: "
+                "dist::torch_module(strategy, [] { return torch::nn::Linear{3, 2}; })");
   static_assert(detail::satisfied<std::invocable<Make&>>,
                 "torch_module needs a function without arguments that makes a module of libtorch "
                 "for each replica, as in [] { return torch::nn::Linear{3, 2}; }");
   if constexpr (Strategy<S> && std::invocable<Make&>) {
     static_assert(std::same_as<typename S::Device, Cpu>,
-                  "a torch_module computes on the CPU: use a strategy whose replicas are there, such as "
+                  "a torch_module computes on the CPU: use a strategy with replicas on the CPU, such as "
                   "dist::Mirrored<dist::ThreadAllReduce>");
-    static_assert(!S::Store::shared,
-                  "a torch_module needs a copy of what it has on every replica: use dist::Mirrored or "
-                  "dist::MultiWorker instead of a strategy that keeps one copy of each variable, such as "
-                  "CentralStorage");
-    using Made = std::remove_cvref_t<std::invoke_result_t<Make&>>;
     static_assert(
-        detail::satisfied<detail::HoldsTorchModule<Made>>,
-        "the function that torch_module is given returns a module holder of libtorch or a std::shared_ptr to a "
-        "module, not the module itself: return std::make_shared<Module>(…)");
+        !S::Store::shared,
+        "a torch_module needs a copy of its tensors on every replica: use dist::Mirrored or dist::MultiWorker instead "
+        "of a strategy that keeps one copy of each variable, such as CentralStorage");
+    using Made = std::remove_cvref_t<std::invoke_result_t<Make&>>;
+    static_assert(detail::satisfied<detail::HoldsTorchModule<Made>>,
+                  "the function given to torch_module must return a module holder of libtorch or a std::shared_ptr to "
+                  "a module, not the module itself: return std::make_shared<Module>(…)");
     if constexpr (std::same_as<typename S::Device, Cpu> && !S::Store::shared && detail::HoldsTorchModule<Made>)
       return TorchModule<Made>{strategy, make_module};
     else

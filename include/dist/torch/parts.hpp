@@ -125,16 +125,18 @@ struct TorchParts {
         learned.description("parameter") + kept.description("constant or buffer") + counted.description("count");
     if (learned.size() == 0)
       throw InvalidArgument(concat("Module ", module.name(), " of libtorch has nothing to train"),
-                            "it has no parameter that requires a gradient", "Give torch_module one that has");
+                            "it has no parameter that requires a gradient",
+                            "Give torch_module a module with such a parameter");
   }
 
  private:
   static void require_float_on_host(const std::string& name, const torch::Tensor& parameter) {
     if (parameter.scalar_type() == torch::kFloat32 && parameter.device().is_cpu()) return;
-    throw InvalidArgument(concat("Parameter '", name, "' of a module of libtorch cannot lie in a strategy's memory"),
-                          concat("it has elements of type ", c10::toString(parameter.scalar_type()), " on ",
-                                 parameter.device().str(), ", and a torch_module has floats on the CPU"),
-                          "Leave the module's type and device as they are made, or call module->to(torch::kFloat32)");
+    throw InvalidArgument(
+        concat("Parameter '", name, "' of a module of libtorch cannot be stored in a strategy's memory"),
+        concat("it has elements of type ", c10::toString(parameter.scalar_type()), " on ", parameter.device().str(),
+               ", and a torch_module has floats on the CPU"),
+        "Keep the module's original type and device, or call module->to(torch::kFloat32)");
   }
 };
 

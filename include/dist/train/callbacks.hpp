@@ -297,10 +297,10 @@ class Callbacks {
     else if constexpr (Hook::template takes<One, Args...>)
       Hook::call(callback, args...);
     else
-      static_assert(!Hook::template is_in<One> || Hook::template takes<One, Model, Callbacks, Args...>,
-                    "a hook of a callback takes the arguments listed at nn::hooks, or the model and these: "
-                    "on_epoch_end(const nn::Epoch&, nn::Logs&), or on_epoch_end(auto& model, const nn::Epoch&, "
-                    "nn::Logs&)");
+      static_assert(
+          !Hook::template is_in<One> || Hook::template takes<One, Model, Callbacks, Args...>,
+          "a hook of a callback takes the arguments listed at nn::hooks, or the model followed by these: "
+          "on_epoch_end(const nn::Epoch&, nn::Logs&), or on_epoch_end(auto& model, const nn::Epoch&, nn::Logs&)");
   }
 
   Model& model_;

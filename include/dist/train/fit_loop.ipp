@@ -39,8 +39,8 @@ DIST_INLINE History FitLoop::run(LoopSteps& steps) {
   const std::optional<std::size_t> known = batches_of(steps.cardinality(), plan_.steps_per_epoch.has_value());
   const std::optional<std::size_t> wanted = plan_.steps_per_epoch ? plan_.steps_per_epoch : known;
   if (plan_.steps_per_execution > 1 && !wanted)
-    throw InvalidArgument("fit cannot tell where the groups of steps_per_execution end",
-                          "the dataset does not know how many batches it has", "Give fit steps_per_epoch, too");
+    throw InvalidArgument("fit cannot determine where the groups of steps_per_execution end",
+                          "the number of batches of the dataset is unknown", "Give fit steps_per_epoch, too");
   // If an epoch has another number of steps than a pass, the pass continues in the next epoch.
   const bool one_pass = plan_.steps_per_epoch && plan_.steps_per_epoch != known;
 
@@ -149,8 +149,8 @@ DIST_INLINE void FitLoop::warn_of_end_of_data(std::size_t epoch, std::size_t ste
         " batches and stops: give a dataset of ", *plan_.steps_per_epoch * (plan_.epochs - plan_.initial_epoch),
         " batches (repeat), or fewer steps_per_epoch or epochs"));
   else
-    data_ran_out.emit(concat("fit stops, as the dataset has no batch in epoch ", epoch + 1,
-                             ": give a dataset that begins anew in each pass, or fewer epochs"));
+    data_ran_out.emit(concat("fit stops, because the dataset has no batch in epoch ", epoch + 1,
+                             ": give a dataset that restarts in each pass, or fewer epochs"));
 }
 
 DIST_INLINE Logs evaluate(LoopSteps& steps, Measurements& tested, std::optional<std::size_t> wanted,
@@ -194,7 +194,7 @@ DIST_INLINE std::size_t predict(LoopSteps& steps, std::optional<std::size_t> wan
 DIST_INLINE std::optional<std::size_t> batches_of(data::Cardinality cardinality, bool has_end) {
   if (cardinality.is_infinite() && !has_end)
     throw InvalidArgument("The dataset of fit or evaluate has no end", "its cardinality is infinite",
-                          "Leave out repeat, or give it a number, or say how many steps there are to be");
+                          "Leave out repeat, give it a count, or set the number of steps");
   if (!cardinality.is_known()) return std::nullopt;
   return cardinality.count();
 }
@@ -218,20 +218,20 @@ DIST_INLINE void require_counts(const FitPlan& plan, std::optional<std::size_t> 
 DIST_INLINE std::size_t steps_to_schedule(const FitPlan& plan, std::optional<std::size_t> validation_steps,
                                           std::optional<int> verbose) {
   if (!plan.steps_per_epoch)
-    throw InvalidArgument("fit under a ParameterServer was not told how many steps an epoch has",
-                          "workers make their datasets themselves, and nobody knows how many batches these have",
+    throw InvalidArgument("fit under a ParameterServer needs the number of steps of an epoch",
+                          "workers make their own datasets, so the number of batches is unknown",
                           "Give FitOptions.steps_per_epoch, the number of batches of all workers together");
   require_counts(plan, validation_steps);
   if (verbose == 1)
-    throw InvalidArgument("fit under a ParameterServer shows no progress bar",
-                          "verbose is 1, and the steps of workers are not seen one by one",
-                          "Give FitOptions.verbose 2 for one line per epoch, or 0 for silence");
+    throw InvalidArgument("fit under a ParameterServer cannot show a progress bar",
+                          "verbose is 1, and the steps of workers are not reported one by one",
+                          "Set FitOptions.verbose to 2 for one line per epoch, or to 0 for silence");
   return *plan.steps_per_epoch;
 }
 
 DIST_INLINE void refuse_options_of_arrays(bool given, std::string_view who) {
   if (given)
-    throw InvalidArgument(concat(who, " was given options of arrays with a dataset"),
+    throw InvalidArgument(concat(who, " was given options for arrays with a dataset"),
                           "batch_size, shuffle and validation_split are for arrays",
                           "Batch and shuffle the dataset: dataset | dist::data::shuffle(rows, seed) | "
                           "dist::data::batch(global_batch)");
@@ -244,7 +244,7 @@ DIST_INLINE void require_validation_split(double split) {
 }
 
 DIST_INLINE void refuse_two_validations() {
-  throw InvalidArgument("fit was given validation and validation_split", "they say two things",
+  throw InvalidArgument("fit was given validation and validation_split", "each of them defines the validation data",
                         "Leave out one of them");
 }
 

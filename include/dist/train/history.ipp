@@ -24,7 +24,7 @@ DIST_INLINE std::span<const double> History::operator[](std::string_view name) c
   }
   throw InvalidArgument(concat("The history has no '", name, "'"),
                         concat("it has: ", known.empty() ? "nothing" : known),
-                        "Ask for one of those, or give the model such a metric");
+                        "Use one of these names, or give the model such a metric");
 }
 
 }  // namespace dist::nn

@@ -17,7 +17,7 @@ DIST_INLINE void Logs::set(std::string_view name, double value) {
 DIST_INLINE double Logs::operator[](std::string_view name) const {
   if (const double* const value = find(name)) return *value;
   throw InvalidArgument(concat("The logs have no '", name, "'"), concat("they have: ", names()),
-                        "Ask for one of those, or give the model such a metric");
+                        "Use one of these names, or give the model such a metric");
 }
 
 DIST_INLINE const double* Logs::find(std::string_view name) const noexcept {

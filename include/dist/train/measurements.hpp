@@ -163,7 +163,7 @@ class ModelMetric final : public AnyModelMetric {
   static_assert(!Given::is_loss,
                 "a loss is a metric of a model inside nn::MeanOf: nn::MeanOf{nn::MeanAbsoluteError{}}");
   static_assert(Given::is_metric || Given::is_loss,
-                "the metrics of a model are nn::MetricFunctions, each of which names its Tally and has a name, such as "
+                "the metrics of a model are nn::MetricFunctions, each with a type Tally and a name, such as "
                 "nn::SparseCategoricalAccuracy{}");
 
  public:
@@ -190,8 +190,8 @@ class ModelMetric final : public AnyModelMetric {
       constexpr bool takes_weights =
           TakesWeights<Measure, std::remove_cvref_t<decltype(replica.queue())>, Outputs, Targets, Weights>;
       static_assert(takes_weights,
-                    "a metric that is nn::Weighted is called with outputs, targets and a tensor of one weight per row: "
-                    "let it take them, or give it to the model without nn::Weighted");
+                    "a metric in nn::Weighted receives outputs, targets and a tensor of one weight per row: let it "
+                    "take these, or give it to the model without nn::Weighted");
       if constexpr (takes_weights) metric_.update(replica, outputs, targets, weights);
     }
   }

@@ -171,12 +171,11 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
       constexpr bool is_function = !data::Dataset<MakeDataset>;
       constexpr bool sees_epochs = (detail::sees_epochs<Given> && ...);
       static_assert(is_function,
-                    "the workers of a ParameterServer make their datasets themselves: give fit a function of a const "
+                    "the workers of a ParameterServer make their own datasets: give fit a function of a const "
                     "dist::InputContext& that returns one");
-      static_assert(
-          sees_epochs,
-          "under a ParameterServer no callback sees training batches, as workers do not wait for each other: give "
-          "it a hook of epochs, such as on_epoch_end");
+      static_assert(sees_epochs,
+                    "under a ParameterServer no callback sees training batches, because workers do not wait for each "
+                    "other: give it a hook for epochs, such as on_epoch_end");
       if constexpr (is_function && sees_epochs)
         return fit_on_workers(make_dataset, std::move(options), callbacks...);
       else
@@ -342,8 +341,8 @@ class Model final : public ModelView, public detail::HasModelFiles<Model<S, Netw
   [[nodiscard]] static constexpr bool require_callbacks() {
     constexpr bool are_callbacks = (Callback<Given> && ...);
     static_assert(are_callbacks,
-                  "what is given to fit and evaluate behind the options has a hook of nn::Callback with the arguments "
-                  "listed at nn::hooks, such as on_epoch_end(const nn::Epoch&, nn::Logs&)");
+                  "arguments of fit and evaluate after the options must be callbacks, with a hook of nn::Callback that "
+                  "takes the arguments listed at nn::hooks, such as on_epoch_end(const nn::Epoch&, nn::Logs&)");
     return are_callbacks;
   }
   [[nodiscard]] bool is_alone() const { return strategy_.input_context().num_input_pipelines() == 1; }

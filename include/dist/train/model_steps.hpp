@@ -51,12 +51,11 @@ template <std::size_t needed, class Batch>
     constexpr std::size_t parts = std::tuple_size<Batch>::value;
     static_assert(
         parts >= needed && parts <= 3,
-        "a dataset that a model is fitted to has elements of features and targets, or of features, targets and "
-        "sample weights");
+        "the elements of a model's dataset must be features and targets, or features, targets and sample weights");
     return std::apply([](const auto&... part) { return std::tie(part...); }, batch);
   } else {
     static_assert(needed == 1 || dist::detail::always_false<Batch>,
-                  "a dataset that a model is fitted to has elements with features x and targets y: make them "
+                  "the elements of a model's dataset must have features x and targets y: make them "
                   "dist::data::Example{x, y} or std::tuple{x, y}, with dist::data::map before dist::data::batch");
     return std::tie(batch);
   }

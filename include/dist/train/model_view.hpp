@@ -24,8 +24,8 @@ namespace dist::nn::detail {
 template <class Model>
 struct ModelFiles {
   static_assert(dist::detail::always_false<Model>,
-                "save, load, save_weights and load_weights of a model are there where dist/train/model_files.hpp is "
-                "included: add #include <dist/train/model_files.hpp>");
+                "save, load, save_weights and load_weights of a model are defined in dist/train/model_files.hpp: add "
+                "#include <dist/train/model_files.hpp>");
   static void save(auto&&...) {}
   static void load(auto&&...) {}
   static void save_weights(auto&&...) {}

@@ -33,7 +33,7 @@ DIST_INLINE bool Console::is_screen(int descriptor) {
 
 DIST_INLINE Verbosity verbosity(int verbose) {
   if (verbose < 0 || verbose > 2)
-    throw InvalidArgument("verbose is not a verbosity", concat("it is ", verbose),
+    throw InvalidArgument("verbose is out of range", concat("it is ", verbose),
                           "Use 0 for silence, 1 for a progress bar, 2 for one line per epoch");
   return static_cast<Verbosity>(verbose);
 }

@@ -94,7 +94,7 @@ struct EvaluatedParts {
 template <class M>
 class SidecarEvaluator {
   static_assert(detail::is_model<M>,
-                "a side-car evaluator evaluates an nn::Model, which is its first argument: nn::SidecarEvaluator "
+                "the first argument of a side-car evaluator must be the nn::Model to evaluate: nn::SidecarEvaluator "
                 "evaluator{model, \"checkpoints\"}");
 
  public:
@@ -104,8 +104,8 @@ class SidecarEvaluator {
     if (options_.max_evaluations == std::uint64_t{0})
       throw InvalidArgument("SidecarEvaluatorOptions.max_evaluations is out of range", "it is 0", "Give 1 or more");
     if (options_.poll.count() <= 0)
-      throw InvalidArgument("SidecarEvaluatorOptions.poll is out of range", "it is no time",
-                            "Give the time between two looks, such as std::chrono::seconds{1}");
+      throw InvalidArgument("SidecarEvaluatorOptions.poll is out of range", "it is not positive",
+                            "Give the time between two polls, such as std::chrono::seconds{1}");
   }
 
   /// Evaluates the newest unseen checkpoint, if any. Throws FileError if the folder cannot be read, or if a checkpoint
@@ -194,7 +194,7 @@ class SidecarEvaluator {
           // The training removes old checkpoints, which needs no message.
           if (dist::detail::is_checkpoint(each.path) && !has(told_, id)) {
             told_.push_back(id);
-            log_line(concat("checkpoint ", each.path, " is left out: ", error.what()));
+            log_line(concat("checkpoint ", each.path, " is skipped: ", error.what()));
           }
         }
       }
@@ -241,8 +241,8 @@ class SidecarEvaluator {
     if (is_overdue)
       throw DeadlineExceeded(
           concat("The evaluator waited too long for ", awaited()),
-          concat("none came in ", options_.timeout, ", and the training is not marked as ended"),
-          "See whether the training runs and saves there, give SidecarEvaluatorOptions.timeout more time, or call "
+          concat("none was saved in ", options_.timeout, ", and the training is not marked as ended"),
+          "Check that the training runs and saves there, increase SidecarEvaluatorOptions.timeout, or call "
           "dist::mark_training_ended when the training ends");
     std::this_thread::sleep_for(options_.poll);
   }

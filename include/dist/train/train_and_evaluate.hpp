@@ -68,8 +68,8 @@ struct TaskRole {
 inline TaskRole role_of(const std::optional<Task>& task, bool has_evaluator) {
   if (!task) return {};
   if (task->type == TaskType::parameter_server)
-    throw InvalidArgument("train_and_evaluate was called by a parameter server", to_string(*task),
-                          "Start chief, workers and an evaluator; the variables are with the workers");
+    throw InvalidArgument("A parameter server called train_and_evaluate", to_string(*task),
+                          "Start a chief, workers and an evaluator; the workers hold the variables");
   if (task->type == TaskType::evaluator) return {.trains = false, .evaluates = true};
   return {.trains = true, .evaluates = !has_evaluator};
 }
@@ -86,18 +86,18 @@ TaskRole role_of(const ClusterResolver auto& resolver, const S& strategy, bool h
     const std::optional<Task>& of_strategy = strategy.task();
     const bool is_evaluator = of_strategy && of_strategy->type == TaskType::evaluator;
     if (is_evaluator == role.trains)
-      throw WrongStrategy("The strategy is of another task than train_and_evaluate is to do",
-                          concat("it is ", of_strategy ? to_string(*of_strategy) : "of no cluster", ", and ",
-                                 resolver.describe(), " says ", task ? to_string(*task) : "nothing"),
+      throw WrongStrategy("The strategy belongs to a different task than the resolver of train_and_evaluate",
+                          concat("its task is ", of_strategy ? to_string(*of_strategy) : "none", ", and ",
+                                 resolver.describe(), " names ", task ? to_string(*task) : "none"),
                           "Give both the same resolver");
   }
   const std::size_t tasks = sync_tasks(cluster).size();
   const std::size_t processes = strategy.num_replicas_in_sync() / strategy.num_local_replicas();
   if (task && role.trains && tasks != processes)
-    throw WrongStrategy(
-        concat("Tasks that train together have a strategy of another number of processes: ", strategy.describe()),
-        concat(tasks, tasks == 1 ? " task trains" : " tasks train", ", this one is ", to_string(*task)),
-        "Give chief and workers a MultiWorker");
+    throw WrongStrategy(concat("The number of processes of the strategy differs from the number of tasks that train: ",
+                               strategy.describe()),
+                        concat(tasks, tasks == 1 ? " task trains" : " tasks train", ", this one is ", to_string(*task)),
+                        "Give the chief and the workers a MultiWorker");
   return role;
 }
 
@@ -120,10 +120,10 @@ TrainAndEvaluateResult train_and_evaluate(TaskRole role, M& model, const Train& 
   if (options.folder.empty())
     throw InvalidArgument("train_and_evaluate was given no folder for checkpoints",
                           "TrainAndEvaluateOptions.folder is empty",
-                          "Give one that all tasks reach: {.folder = \"checkpoints\"}");
+                          "Give one that all tasks can access: {.folder = \"checkpoints\"}");
   if (options.fit.validation)
     throw InvalidArgument("train_and_evaluate was given two datasets to evaluate on",
-                          "TrainAndEvaluateOptions.fit.validation stands beside its argument",
+                          "TrainAndEvaluateOptions.fit.validation is set in addition to the argument",
                           "Leave out fit.validation");
   const std::uint64_t epochs = options.fit.epochs;
   const EvaluateOptions evaluate{.verbose = options.fit.verbose.value_or(1),

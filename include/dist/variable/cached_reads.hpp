@@ -29,10 +29,9 @@ class CachedReads {
   explicit CachedReads(const C& context) : context_(context) {}
   /// Error message for copies.
   CachedReads(const CachedReads& other) : context_(other.context_) {
-    static_assert(
-        detail::always_false<C>,
-        "cached reads do not nest and are not copied: it would be unclear whose first value counts; read in the "
-        "CachedReads that there are");
+    static_assert(detail::always_false<C>,
+                  "CachedReads cannot be nested or copied, because it would be unclear which first value counts: read "
+                  "with the existing CachedReads");
   }
   CachedReads& operator=(const CachedReads&) = delete;
 

@@ -150,7 +150,8 @@ void require_divisible([[maybe_unused]] const Values& given, [[maybe_unused]] co
     for (std::size_t i = 0; i < different; ++i)
       if (static_cast<Wide>(T{given[i]}) % replicas != Wide{0})
         throw InvalidArgument(
-            concat("Variable '", variable.name(), "' cannot be assigned a total that its replicas do not divide"),
+            concat("Variable '", variable.name(),
+                   "' cannot be assigned a total that is not divisible by the number of replicas"),
             concat("it is an OnRead sum of integers, ", +given[i], " is not a multiple of ", replicas),
             "Assign a multiple, such as 0, add in a replica function, or give the variable a floating-point type");
   }

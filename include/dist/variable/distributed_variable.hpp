@@ -45,7 +45,7 @@ template <class Context, bool writes = false>
                 "a variable operation takes the context it is called in: the replica function's first argument, or "
                 "strategy.scope() outside replica functions");
   static_assert(!writes || !is_cached_reads<Context>,
-                "a write goes to the store: give it the context that the CachedReads were made from");
+                "CachedReads cannot write: give the write the context that the CachedReads were made from");
   return is_context && !(writes && is_cached_reads<Context>);
 }
 }  // namespace detail
@@ -131,11 +131,10 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
   template <class Context>
   [[nodiscard]] Span component(const Context& context) const {
     static_assert(!InTrace<Context>,
-                  "a compiled step has no memory to be looked at: read(replica) gives the elements as a traced array");
-    static_assert(
-        InReplica<Context> || InUpdate<Context> || InTrace<Context>,
-        "component(context) is the copy of a replica function or of strategy.update; elsewhere name the copy: "
-        "component(strategy.scope(), replica)");
+                  "a compiled step has no memory to access: read(replica) returns the elements as a traced array");
+    static_assert(InReplica<Context> || InUpdate<Context> || InTrace<Context>,
+                  "component(context) needs the context of a replica function or of strategy.update: elsewhere, name "
+                  "the copy with component(strategy.scope(), replica)");
     return changeable(context, near_copy(context));
   }
   /// Returns the copy of one replica of this process, in cross-replica contexts. Throws InvalidArgument if
@@ -314,7 +313,7 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
   template <class Context>
   static constexpr void require_replica() {
     static_assert(InReplica<Context> || InTrace<Context>,
-                  "a synchronized read is made in a replica function: outside, read and value aggregate");
+                  "a synchronized read must be in a replica function: outside, read and value aggregate");
   }
 
   template <class Update, class Value>
@@ -327,8 +326,8 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
     if constexpr (is_on_shard) {
       constexpr bool assigned_outside = InCrossReplica<Context> && std::same_as<Update, detail::Assign>;
       static_assert(assigned_outside,
-                    "an OnShard variable is changed by the owners of its elements: in a replica function change "
-                    "component(replica) in reduce_and_apply or update_shards, outside assign it whole");
+                    "only the owners of its elements change an OnShard variable: in a replica function, change "
+                    "component(replica) in reduce_and_apply or update_shards; outside, assign the whole variable");
       if constexpr (assigned_outside) detail::restore(*this, context, detail::given_to(*this, value));
     } else if constexpr (InTrace<Context>) {
       context.template write<Update>(*this, value);
@@ -347,10 +346,9 @@ class DistributedVariable : public detail::VariableCore<typename DeviceType::Mem
                   "a compiled step has no scatter operations: compute the whole array and assign it");
     if constexpr (detail::VariableContext<Context>) {
       constexpr bool lies_here = !RemoteStore<StoreOf<Context>>;
-      static_assert(
-          lies_here,
-          "scatter operations on a ParameterServer are those of what strategy.variable<T>(shape) makes there, "
-          "which lies on the servers only and has no copy in this process");
+      static_assert(lies_here,
+                    "scatter operations on a ParameterServer need a variable made with strategy.variable<T>(shape), "
+                    "which is stored only on the servers, without a copy in this process");
       if constexpr (lies_here) detail::scatter(*this, context, slices, Update{});
     }
   }

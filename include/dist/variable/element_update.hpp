@@ -60,7 +60,7 @@ template <class T, class Update>
   constexpr bool is_update = !std::same_as<T, bool> || std::same_as<Update, Assign>;
   static_assert(
       is_update,
-      "a bool variable can be assigned only: bools are not added, subtracted or compared; count in an integer type");
+      "a bool variable can only be assigned: bools are not added, subtracted or compared; count in an integer type");
   return is_update;
 }
 

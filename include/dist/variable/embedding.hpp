@@ -207,7 +207,7 @@ template <class Context, class V>
   using T = typename V::Element;
   static_cast<void>(require_context_of<typename PartOf<V>::Type, Context>());
   if (table.shape().rank() == 0)
-    throw ShapeMismatch(concat("Nothing can be looked up in variable ", quoted(table.name())), "it is a scalar",
+    throw ShapeMismatch(concat("Embeddings cannot be read from variable ", quoted(table.name())), "it is a scalar",
                         "Give a variable that has rows");
   if (max_norm) max_norm = require_max_norm(*max_norm);
   UniqueIds unique{ids, !is_elsewhere<V, Context>};
@@ -220,13 +220,12 @@ template <class Context, class V>
 template <class V>
 [[nodiscard]] consteval bool require_table() {
   constexpr bool is_table = Shard<V>;
-  static_assert(
-      is_table,
-      "embeddings are looked up in a variable that has rows: a DistributedVariable, a ShardedVariable, or another "
-      "dist::Shard");
+  static_assert(is_table,
+                "an embedding table must be a variable that has rows: a DistributedVariable, a ShardedVariable, or "
+                "another dist::Shard");
   if constexpr (is_table) {
     static_assert(satisfied<Floating<typename V::Element>>,
-                  "a table of embeddings has floating-point elements: rows of other tables are gathered");
+                  "an embedding table must have floating-point elements: read rows of other tables with gather");
     return Floating<typename V::Element>;
   } else {
     return false;
@@ -312,7 +311,7 @@ class EmbeddingLookup {
   [[nodiscard]] IndexedSlices<T> gradient(TensorView<const T> upstream) const {
     if (upstream.shape() != values_.shape())
       throw ShapeMismatch(
-          "A gradient does not fit what was looked up",
+          "A gradient does not fit the embeddings",
           concat("it has shape ", to_string(upstream.shape()), ", the embeddings ", to_string(values_.shape())),
           "Give the gradient of values()");
     IndexedSlices<T> slices(rows_.ids.size(), rows_.dense_shape);

@@ -14,7 +14,7 @@ DIST_INLINE IdLists::IdLists(std::span<const std::int64_t> ids, std::span<const 
     throw ShapeMismatch("Lists of ids do not fit together",
                         concat(ids.size(), " ids are split at ",
                                to_string(TensorView<const std::size_t>{splits.data(), Shape{splits.size()}})),
-                        "Split them at ascending places, from 0 to the number of ids");
+                        "Split them at ascending positions, from 0 to the number of ids");
 }
 
 }  // namespace dist
@@ -36,7 +36,7 @@ DIST_INLINE UniqueIds::UniqueIds(std::span<const std::int64_t> list, bool may_re
 DIST_INLINE double require_max_norm(double max_norm) {
   if (!(max_norm > 0) || max_norm > std::numeric_limits<double>::max())
     throw InvalidArgument(concat("Embeddings cannot be scaled to a length of ", max_norm),
-                          "max_norm is a positive number", "Give a positive max_norm, or leave it out");
+                          "max_norm must be a positive number", "Give a positive max_norm, or leave it out");
   return max_norm;
 }
 

@@ -148,9 +148,9 @@ class Generator {
   /// Throws ShapeMismatch if `restore` does not accept the shape.
   void require_restorable(const Shape& shape) const {
     if (shape.rank() != 2 || shape[0] == 0 || shape[1] != words_of_state)
-      throw ShapeMismatch(concat("These are no states of generator '", state_.name(), "'"),
+      throw ShapeMismatch(concat("The states given do not fit generator '", state_.name(), "'"),
                           concat("their shape is ", to_string(shape)),
-                          "Give what whole returned, a row of 3 numbers for each replica");
+                          "Give the result of whole, a row of 3 numbers for each replica");
   }
   /// Restores the result of `whole`, with any number of replicas: additional replicas start new streams with replica
   /// 0's seed, and rows of missing replicas are kept for the next `whole`. Throws ShapeMismatch if the rows have

@@ -107,7 +107,7 @@ template <class T, Reducible V>
     if (static_cast<V>(element) != number || sign_is_lost)
       throw InvalidArgument(concat("Variable '", name, "' cannot hold the value given"),
                             concat(number, " is outside the range of ", dtype_name<T>),
-                            "Give a value of the variable's range, or give the variable a wider type");
+                            "Give a value in the variable's range, or give the variable a wider type");
   }
   return element;
 }
@@ -150,8 +150,8 @@ template <class Variable, class Value>
   } else {
     require_host_access<MemorySpaceOf<Value>>();
     static_assert(!is_per_replica<Value>,
-                  "a variable is not written with a PerReplica: strategy.update hands each copy its own value, and run "
-                  "hands each replica its own");
+                  "a variable is not written with a PerReplica: strategy.update gives each copy its own value, and run "
+                  "gives each replica its own");
     constexpr bool is_refused = is_per_replica<Value> || is_on_device<Value>;
     constexpr bool has_numbers = HasShape<Value> || NumberRange<Value> || NumbersValue<Value>;
     static_assert(is_refused || has_numbers,

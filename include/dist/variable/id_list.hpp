@@ -38,7 +38,7 @@ class IdList {
   explicit IdList(const Ids& ids) {
     require_host_access<MemorySpaceOf<Ids>>();
     static_assert(satisfied < RowIds<Ids> || is_on_device < Ids >>,
-                  "rows are named by whole numbers: a tensor of them, or a contiguous range, such as a std::vector");
+                  "row indices must be integers: a tensor of them, or a contiguous range, such as a std::vector");
     if constexpr (IdTensor<Ids>) {
       shape_ = ids.shape();
       take(std::span{ids.data(), shape_.elements()});

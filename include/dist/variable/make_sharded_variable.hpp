@@ -50,8 +50,8 @@ inline void warn_of_whole_value(std::string_view name, const Shape& shape) {
   if (shape.elements() > large && !large_whole_value.was_given())
     large_whole_value.emit(
         concat("variable ", quoted(name), " of shape ", to_string(shape),
-               " is divided into shards, but its initial value is made whole first. A function that takes the "
-               "rows of a shard, too, `(TensorView<T> part, IndexRange rows)`, needs only their memory."));
+               " is divided into shards, but its whole initial value is made first. A function that also takes the "
+               "rows of a shard, `(TensorView<T> part, IndexRange rows)`, needs memory only for these rows."));
 }
 
 /// The initial values of a variable's shards (spec J07), one for each call of `rows`. They refer to `initial` and to

@@ -49,10 +49,9 @@ namespace detail {
 /// True if `P` is a partitioner; otherwise a readable compile error.
 template <class P>
 [[nodiscard]] constexpr bool require_partitioner() {
-  static_assert(
-      detail::satisfied<Partitioner<P>>,
-      "a partitioner takes a shape and the bytes of an element, and returns one whole number, that of the shards of "
-      "the first axis: no list, because other axes are not divided");
+  static_assert(detail::satisfied<Partitioner<P>>,
+                "a partitioner must take a shape and the size of an element in bytes, and return the number of shards "
+                "of the first axis: one integer and not a list, because other axes are not divided");
   return Partitioner<P>;
 }
 

@@ -68,10 +68,9 @@ inline constexpr bool is_on_shard = std::derived_from<Sync, OnShard>;
 template <class T, class Sync, class Agg>
 constexpr void require_variable_policies() {
   static_assert(satisfied<Reducible<T>>, "a variable holds numbers: f16, bf16, f32, f64, integers or bool");
-  static_assert(
-      !std::same_as<Sync, None>,
-      "a variable cannot have the synchronization None: use OnWrite for copies that stay equal, or OnRead for a "
-      "copy of its own on every replica");
+  static_assert(!std::same_as<Sync, None>,
+                "a variable cannot have the synchronization None: use OnWrite for copies that stay equal, or OnRead "
+                "for an independent copy on every replica");
   static_assert(satisfied < Synchronization<Sync> || std::same_as < Sync, None >>,
                 "a variable's synchronization is Auto, OnWrite or OnRead: name one of them before the aggregation");
   static_assert(satisfied<Aggregation<Agg>>, "a variable's aggregation is None, Sum, Mean or OnlyFirstReplica");

@@ -45,7 +45,7 @@ template <class Update, class Variable, class T>
                 "a scatter operation takes slices of the variable's own element type: convert the values first");
   if (slices.dense_shape() != variable.shape())
     throw ShapeMismatch(concat("Indexed slices do not fit variable '", variable.name(), "'"),
-                        concat("they are of shape ", to_string(slices.dense_shape()), ", the variable is ",
+                        concat("they have shape ", to_string(slices.dense_shape()), ", the variable has shape ",
                                to_string(variable.shape())),
                         "Give slices of the variable's shape");
   if constexpr (std::same_as<Update, Divide> && std::integral<T>) {

@@ -46,7 +46,7 @@ DIST_INLINE SplitRows ShardLayout::split(std::string_view name, std::span<const 
 DIST_INLINE void ShardLayout::require_row(std::string_view name, std::int64_t row) const {
   if (row < 0 || static_cast<std::uint64_t>(row) >= rows())
     throw InvalidArgument(concat("Variable ", quoted(name), " has no row ", row),
-                          concat("it has ", rows(), " rows, numbered from 0"), "Name rows that it has");
+                          concat("it has ", rows(), " rows, numbered from 0"), "Use row numbers in this range");
 }
 
 }  // namespace dist

@@ -192,9 +192,9 @@ class ShardedVariable {
   [[nodiscard]] Tensor<Element> sparse_read(const Context& context, const Ids& ids) const {
     const detail::IdList list{ids};
     if (list.shape().rank() != 1)
-      throw ShapeMismatch(concat("Rows of variable ", quoted(name_), " are read by a list of indices"),
+      throw ShapeMismatch(concat("Rows of variable ", quoted(name_), " must be read with a list of indices"),
                           concat("the indices have shape ", to_string(list.shape())),
-                          "Give indices of one axis, or read with gather");
+                          "Give indices with one axis, or read with gather");
     return gather(context, list.ids());
   }
   /// Starts to read the rows of a list, to overlap it with other work; see GatheredRows. Throws InvalidArgument if an
@@ -217,8 +217,8 @@ class ShardedVariable {
     if (axes == 0 || axes > shape_.rank())
       throw ShapeMismatch(
           concat("Indices do not fit variable ", quoted(name_)),
-          concat("their shape is ", to_string(given), ", that of the variable ", to_string(shape_)),
-          "Give along the last axis of the indices one number for each of the first axes of the variable");
+          concat("their shape is ", to_string(given), ", the shape of the variable is ", to_string(shape_)),
+          "Give one number for each of the first axes of the variable, along the last axis of the indices");
     const std::size_t count = indices.size() / axes;
     std::vector<std::int64_t> rows(count);
     for (std::size_t i = 0; i < count; ++i) rows[i] = indices[i * axes];
@@ -234,7 +234,7 @@ class ShardedVariable {
         const std::int64_t index = indices[i * axes + axis];
         if (index < 0 || static_cast<std::uint64_t>(index) >= shape_[axis])
           throw InvalidArgument(concat("Variable ", quoted(name_), " has no index ", index, " on axis ", axis),
-                                concat("its shape is ", to_string(shape_)), "Name indices that it has");
+                                concat("its shape is ", to_string(shape_)), "Use indices within this shape");
         at = at * shape_[axis] + static_cast<std::size_t>(index);
       }
       std::copy_n(gathered.data() + at * width, width, parts.data() + i * width);

@@ -132,8 +132,8 @@ class SlicesDeduplicator {
           concat(rows, " indices and ", elements, " values for an array of shape ", to_string(dense_shape_)),
           "Give one row of values, of the array's row shape, for each index");
     if (rows > sorted_.size())
-      throw InvalidArgument("There are more indexed slices than a SlicesDeduplicator has room for",
-                            concat(rows, " rows, and room for ", sorted_.size()), "Make it for more rows");
+      throw InvalidArgument("A SlicesDeduplicator is too small for the indexed slices",
+                            concat(rows, " rows, and room for ", sorted_.size()), "Make it with room for more rows");
   }
 
   Shape dense_shape_;

@@ -20,8 +20,8 @@ DIST_COLD void refuse_single_value(std::string_view name, const Shape& shape) {
 
 DIST_COLD void refuse_replica(const std::string& name, std::size_t replica, std::size_t replicas,
                               const std::string& strategy) {
-  throw InvalidArgument(concat("Variable '", name, "' has no copy of replica ", replica),
-                        concat(strategy, ", numbered from 0"), concat("Name one of the first ", replicas));
+  throw InvalidArgument(concat("Variable '", name, "' has no copy for replica ", replica),
+                        concat(strategy, ", numbered from 0"), concat("Give a replica number below ", replicas));
 }
 
 DIST_COLD void refuse_strategy(bool is_variable, const std::string& name, const std::string& strategy) {

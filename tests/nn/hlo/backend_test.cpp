@@ -143,11 +143,11 @@ TEST_CASE("calls of a compiled step must be in the order of a training step") {
         [&] { static_cast<void>(strategy.compile(step)(batches<Mlp>(1, 0))); });
   };
   CHECK(refused([&](auto& replica, const auto&) { net.backward(replica, hlo::Traced<float>{1}); }) ==
-        "A network's backward was called before its forward (the step that is compiled has computed no batch with it "
-        "yet). Call forward and a loss first, in the same step.");
+        "A network's backward was called before its forward (the compiled step has not computed a batch with it yet). "
+        "Call forward and a loss first, in the same step.");
   CHECK(refused([&](auto& replica, const auto&) { static_cast<void>(net.traced_gradients(replica)); }) ==
-        "A network's gradients were to be used, and there are none (the step that is compiled has called no backward "
-        "yet). Call forward, a loss and backward first, in the same step.");
+        "A network has no gradients to use (the compiled step has not called backward yet). Call forward, a "
+        "loss and backward first, in the same step.");
   const auto wrong = [&](auto& replica, const auto& batch) { return net.forward(replica, batch.x); };
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           static_cast<void>(strategy.compile(wrong)(batches<Cnn>(1, 0)));

@@ -112,7 +112,7 @@ TEST_CASE("a model with compiled steps supports a regularized sum as loss, and t
     check_same(fit(compiled), fit(model));
     CHECK(support::what_throws<dist::InvalidArgument>([&] {
             compiled.fit(inputs(), inputs(), {.class_weight = {1, 2}, .verbose = 0});
-          }).find("class_weight for targets that are no classes") != std::string::npos);
+          }).find("class_weight for targets that are not classes") != std::string::npos);
   };
   with_both<Net>(nn::Regularized{nn::Reduced{nn::MeanSquaredError{}, nn::Reduction::Sum{}}, nn::L2{0.125F}}, use,
                  nn::MeanOf{nn::MeanAbsoluteError{}});

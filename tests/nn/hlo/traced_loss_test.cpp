@@ -265,5 +265,5 @@ TEST_CASE("a traced step checks losses like a replica function") {
         "huber got sample weights that do not fit the outputs (outputs [4, 3], weights [3]). Give one weight per "
         "example, "
         "or none.");
-  CHECK(message(nn::Huber{}, logits, 3).starts_with("A loss was given a global batch size that is too small"));
+  CHECK(message(nn::Huber{}, logits, 3).starts_with("The global batch size of a loss is too small"));
 }

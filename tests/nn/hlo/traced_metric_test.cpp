@@ -203,5 +203,5 @@ TEST_CASE("a traced step checks the arguments of metrics like a replica function
   CHECK(message(nn::Precision{}, hlo::Traced<float, hlo::batch, 2>{0})
             .starts_with("precision got targets that do not fit the outputs"));
   CHECK(message(nn::ConfusionMatrix{.classes = 4}, labels)
-            .starts_with("confusion_matrix got outputs of another number of classes"));
+            .starts_with("confusion_matrix got outputs with a different number of classes"));
 }

@@ -239,6 +239,6 @@ TEST_CASE("the numbers of a step are the members of its functor, and a wrong num
   };
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(hlo::trace<nn::StepNumbers, W, W>(1, with_no_slot));
-        }).find("A step of Adam cannot be traced (a parameter is given 0 slots, and has 2 with these options)") !=
+        }).find("A step of Adam cannot be traced (a parameter was given 0 slots, but has 2 with these options)") !=
         std::string::npos);
 }

@@ -68,17 +68,16 @@ TEST_CASE("compute_average_loss requires the global batch size outside replica f
   const std::span<const float> all{losses};
   CHECK(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 12}) == 0.5f);
   CHECK(nn::compute_average_loss(strategy.scope(), all.first(0), {.global_batch_size = 0}) == 0.0f);
-  CHECK_THROWS_WITH_AS(
-      nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 0}),
-      "A loss was given a global batch size that is too small (it is 0, and there are 3 examples). Give "
-      "the number of examples of all replicas together, which is what distribute_dataset divides.",
-      dist::InvalidArgument);
-  const std::vector<float> weights{1, 0, 2};
-  CHECK_THROWS_WITH_AS(nn::compute_average_loss(strategy.scope(), all, {.sample_weight = weights}),
-                       "compute_average_loss was called outside a replica function without a global batch size (the "
-                       "number of examples of "
-                       "each replica is not known there). Give .global_batch_size, or call it in a replica function.",
+  CHECK_THROWS_WITH_AS(nn::compute_average_loss(strategy.scope(), all, {.global_batch_size = 0}),
+                       "The global batch size of a loss is too small (it is 0, and there are 3 examples). Give the "
+                       "number of examples of all replicas together, which distribute_dataset divides among them.",
                        dist::InvalidArgument);
+  const std::vector<float> weights{1, 0, 2};
+  CHECK_THROWS_WITH_AS(
+      nn::compute_average_loss(strategy.scope(), all, {.sample_weight = weights}),
+      "compute_average_loss was called outside a replica function without a global batch size (the number of examples "
+      "of each replica is unknown there). Give .global_batch_size, or call it in a replica function.",
+      dist::InvalidArgument);
 }
 
 TEST_CASE("a negative global batch size is rejected (spec P01)") {

@@ -26,9 +26,8 @@ TEST_CASE("integer labels are rejected, and the message names the loss for them"
   batch.targets.resize(dist::Shape{4});
   CHECK_THROWS_WITH_AS(
       batch.loss(nn::CategoricalCrossentropy{}),
-      "categorical_crossentropy got one target for each example (outputs [4, 3], targets [4]). Give one "
-      "row of 3 elements for each example, or use sparse_categorical_crossentropy for numbers of "
-      "classes.",
+      "categorical_crossentropy got one target for each example (outputs [4, 3], targets [4]). Give one row of 3 "
+      "elements for each example, or use sparse_categorical_crossentropy for class numbers.",
       dist::ShapeMismatch);
   batch.targets.resize(dist::Shape{4, 2});
   CHECK_THROWS_AS(batch.loss(nn::CategoricalCrossentropy{}), dist::ShapeMismatch);

@@ -33,9 +33,8 @@ TEST_CASE("a replica with more examples than the global batch is rejected") {
   CHECK_NOTHROW(require_global_batch_size(0, 0, 1, 2));
   CHECK_THROWS_WITH_AS(
       require_global_batch_size(8, 9, 1, 2),
-      "A loss was given a global batch size that is too small (it is 8, and replica 1 of 2 alone has 9 "
-      "examples). Give the number of examples of all replicas together, which is what "
-      "distribute_dataset divides.",
+      "The global batch size of a loss is too small (it is 8, and replica 1 of 2 alone has 9 examples). Give the "
+      "number of examples of all replicas together, which distribute_dataset divides among them.",
       dist::InvalidArgument);
   CHECK_THROWS_AS(require_global_batch_size(0, 1, 0, 2), dist::InvalidArgument);
 }
@@ -49,10 +48,9 @@ TEST_CASE("the last replica warns if the global batch size is probably one repli
            })
         .stderr_text;
   };
-  CHECK(
-      said(8, 1, 2) ==
-      "dist: replica 1 of 2 has all 8 examples of the global batch: if every replica has as many, a loss was given the "
-      "size of one replica's batch, and gradients are 2 times too large. DIST_WARNINGS=0 silences this.\n");
+  CHECK(said(8, 1, 2) ==
+        "dist: replica 1 of 2 has all 8 examples of the global batch: if every replica has this number, the loss was "
+        "given the size of one replica's batch, and gradients are 2 times too large. DIST_WARNINGS=0 silences this.\n");
   CHECK(said(8, 0, 2).empty());  // a small batch, all of it on the first replica
   CHECK(said(7, 1, 2).empty());
   CHECK(said(8, 0, 1).empty());

@@ -89,8 +89,9 @@ TEST_CASE("a destination for losses of the wrong size is rejected") {
   const auto run = [&] {
     strategy.run([&](auto& replica) { loss(replica, outputs, outputs, std::span<double>{losses}); });
   };
-  CHECK_THROWS_WITH_AS(run(),
-                       "mean_squared_error got a place for losses that does not fit the outputs (5 places for 6 rows). "
-                       "Give one place per example.",
-                       dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(
+      run(),
+      "mean_squared_error got memory for losses that does not fit the outputs (5 elements for 6 rows). "
+      "Give one element per example.",
+      dist::ShapeMismatch);
 }

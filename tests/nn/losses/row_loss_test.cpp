@@ -92,7 +92,7 @@ TEST_CASE("targets must have the outputs' shape, unless the loss has its own che
   given.resize(dist::Shape{2, 2});
   CHECK_THROWS_WITH_AS(
       nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)),
-      "squares got targets that do not fit the outputs (outputs [2, 3], targets [2, 2]). Give one row of "
-      "3 elements for each example, or a loss or metric whose member check(outputs, targets) takes these.",
+      "squares got targets that do not fit the outputs (outputs [2, 3], targets [2, 2]). Give one row of 3 elements "
+      "for each example, or use a loss or metric whose member check(outputs, targets) accepts these.",
       dist::ShapeMismatch);
 }

@@ -18,7 +18,7 @@ TEST_CASE("CategoricalAccuracy requires one row of classes per example") {
   const dist::Tensor<float> outputs{dist::Shape{4, 3}}, targets{dist::Shape{4}};
   CHECK_THROWS_WITH_AS(
       metric.update(strategy.scope(), outputs, targets),
-      "right got targets that do not fit the outputs (outputs [4, 3], targets [4]). Give one row of 3 "
-      "elements for each example, or a loss or metric whose member check(outputs, targets) takes these.",
+      "right got targets that do not fit the outputs (outputs [4, 3], targets [4]). Give one row of 3 elements for "
+      "each example, or use a loss or metric whose member check(outputs, targets) accepts these.",
       dist::ShapeMismatch);
 }

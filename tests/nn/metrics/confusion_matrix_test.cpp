@@ -47,8 +47,8 @@ TEST_CASE("labels and outputs of other classes are rejected") {
   dist::Tensor<float> outputs{dist::Shape{2, 3}};
   dist::Tensor<std::int32_t> labels{dist::Shape{2}};
   CHECK_THROWS_WITH_AS(metric.update(strategy.scope(), outputs, labels),
-                       "confusion_matrix got outputs of another number of classes (it has 4, the outputs [2, 3]). Give "
-                       ".classes the number of the network's outputs.",
+                       "confusion_matrix got outputs with a different number of classes (it has 4, the outputs have "
+                       "shape [2, 3]). Set .classes to the number of the network's outputs.",
                        dist::ShapeMismatch);
   outputs.resize(dist::Shape{2, 4});
   for (const std::int32_t wrong : {-1, 4}) {

@@ -24,8 +24,8 @@ TEST_CASE("without boundaries the rate is constant") {
 
 TEST_CASE("mismatched boundaries and values are rejected") {
   CHECK_THROWS_WITH_AS((nn::PiecewiseConstant{{3, 7}, {0.1f, 0.2f}}).check(),
-                       "PiecewiseConstant has a wrong number of values (there are 2 values and 2 boundaries). Give one "
-                       "value more than boundaries.",
+                       "PiecewiseConstant has the wrong number of values (there are 2 values and 2 boundaries). Give "
+                       "one more value than boundaries.",
                        dist::InvalidArgument);
   CHECK_THROWS_WITH_AS((nn::PiecewiseConstant{{7, 7}, {1, 2, 3}}).check(),
                        "PiecewiseConstant.boundaries do not increase (7 follows 7). Give steps in increasing order.",

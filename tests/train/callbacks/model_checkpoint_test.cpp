@@ -92,13 +92,12 @@ TEST_CASE("unsupported options are rejected with a message") {
 }
 
 TEST_CASE("save_freq with a monitored validation value is rejected") {
-  CHECK(
-      support::what_throws<dist::InvalidArgument>([] {
-        ModelCheckpoint{"x", {.save_best_only = true, .save_freq = 2}};
-      }) ==
-      "ModelCheckpoint monitors 'val_loss' and saves after batches (save_freq is given, and a validation comes after "
-      "an "
-      "epoch, so that no batch would have the value). Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'.");
+  CHECK(support::what_throws<dist::InvalidArgument>([] {
+          ModelCheckpoint{"x", {.save_best_only = true, .save_freq = 2}};
+        }) ==
+        "ModelCheckpoint monitors 'val_loss' and saves after batches (save_freq is given, and validation runs after an "
+        "epoch, so the value does not exist after a batch). Leave out ModelCheckpointOptions.save_freq, or monitor "
+        "'loss'.");
   const support::TemporaryFolder folder;
   small::Model trained;
   trained.model.fit(

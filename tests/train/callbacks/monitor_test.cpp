@@ -66,17 +66,17 @@ TEST_CASE("the metric's type declares the better direction, and the mode overrid
 
 TEST_CASE("a metric whose type does not declare the better direction needs a mode") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_my_accuracy", Mode::automatic); }) ==
-        "Test cannot tell whether more or less of 'val_my_accuracy' is better (the type of that metric does not say "
-        "it). Set "
-        "the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr bool more_is_better.");
+        "Test cannot determine whether higher or lower values of 'val_my_accuracy' are better (the type of that metric "
+        "does not define it). Set the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static "
+        "constexpr bool more_is_better.");
   CHECK(begun("val_my_accuracy", Mode::max).improve(1));
 }
 
 TEST_CASE("a name that neither the model nor a callback can log is rejected when the fit begins") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { begun("val_recal", Mode::max); }) ==
-        "Test monitors 'val_recal', which nothing adds to the logs (the model logs loss, recall, my_accuracy, and a "
-        "validation the same after val_). Monitor one of these, give the model such a metric, or give fit a callback "
-        "whose on_epoch_end adds the value.");
+        "Test monitors 'val_recal', which nothing adds to the logs (the model logs loss, recall, my_accuracy, and with "
+        "validation the same names after val_). Monitor one of these, give the model such a metric, or give fit a "
+        "callback whose on_epoch_end adds the value.");
   CHECK(
       support::what_throws<dist::InvalidArgument>([] {
         Monitor{"val_loss", Mode::automatic, 0, "Test"}.begin(Model{false});

@@ -16,7 +16,7 @@ namespace dist::nn {
 namespace cuda {
 /// The suggestion of errors of cuBLAS and cuDNN.
 inline constexpr std::string_view check_library =
-    "Check that this library is made for this GPU and driver, or use a back end on the host";
+    "Check that this library supports this GPU and driver, or use a back end on the host";
 
 /// " on GPU 1" for the thread's current device.
 [[nodiscard]] inline std::string on_chosen_gpu() {

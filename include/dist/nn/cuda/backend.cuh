@@ -25,7 +25,7 @@ namespace dist::nn::cuda {
 template <std::size_t Words, std::size_t Width, class T>
 class Embedding {
   static_assert(::dist::detail::always_false<T>,
-                "nn::Embedding on a GPU sorts by CUB: include <dist/nn/cuda/embedding.cuh> in programs that use it");
+                "nn::Embedding on a GPU sorts with CUB: include <dist/nn/cuda/embedding.cuh> in programs that use it");
 
  public:
   void forward(const auto&...) {}

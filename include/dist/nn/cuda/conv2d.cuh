@@ -76,7 +76,7 @@ class Conv2D {
   static constexpr std::size_t padded_size = Padded::height * Padded::width * G::channels;
   static_assert(kernel_size <= 0x7fffffff && padded_size <= 0x7fffffff &&
                     G::output_height * G::output_width * G::filters <= 0x7fffffff,
-                "cuDNN counts with int");
+                "this convolution is too large for cuDNN, whose sizes have the type int");
 
  public:
   void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {
@@ -177,17 +177,17 @@ class Conv2D {
       std::array<typename Call::Candidate, 16> candidates{};
       int found = 0;
       cuda::check(Call::find(state.dnn(), *this, static_cast<int>(candidates.size()), &found, candidates.data()),
-                  "looking for an algorithm");
+                  "finding an algorithm");
       for (const auto& candidate : std::span{candidates}.first(static_cast<std::size_t>(found)))
         if (candidate.status == CUDNN_STATUS_SUCCESS && candidate.determinism == CUDNN_DETERMINISTIC) {
           const cudnnStatus_t sized = Call::size(state.dnn(), *this, candidate.algo, &bytes);
           if (CUDNN_STATUS_CATEGORY(sized) == CUDNN_STATUS_NOT_SUPPORTED) continue;
-          cuda::check(sized, "asking for the memory of an algorithm");
+          cuda::check(sized, "querying the workspace size of an algorithm");
           algorithm = candidate.algo;
           return;
         }
-      throw InvalidArgument("cuDNN computes no such convolution so that the bits are the same each time",
-                            Geometry::describe(), "Use a layer of another geometry, or a back end on the host");
+      throw InvalidArgument("cuDNN has no deterministic algorithm for this convolution", Geometry::describe(),
+                            "Use a layer of another geometry, or a back end on the host");
     }
     decltype(Call::Candidate::algo) algorithm{};
     std::size_t bytes = 0;

@@ -17,7 +17,8 @@ template <class Geometry, class T>
 class Dense {
   static constexpr int inputs = static_cast<int>(Geometry::inputs);
   static constexpr int units = static_cast<int>(Geometry::units);
-  static_assert(Geometry::inputs <= 0x7fffffff && Geometry::units <= 0x7fffffff, "cuBLAS counts with int");
+  static_assert(Geometry::inputs <= 0x7fffffff && Geometry::units <= 0x7fffffff,
+                "this dense layer is too large for cuBLAS, whose sizes have the type int");
 
  public:
   void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {

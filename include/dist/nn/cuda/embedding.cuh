@@ -128,7 +128,7 @@ class Embedding<Words, Width, T> {
   }
 
  private:
-  static_assert(Words < 0xffffffffU, "nn::Embedding on a GPU has fewer than 2^32 - 1 words");
+  static_assert(Words < 0xffffffffU, "nn::Embedding on a GPU must have fewer than 2^32 - 1 words");
 
   /// Sorts with temporary memory `storage`; if this is null, only sets `bytes` to its size.
   void sort(State& state, void* storage, std::size_t& bytes, std::size_t count) {

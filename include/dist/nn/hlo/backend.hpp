@@ -72,7 +72,7 @@ struct Xla : Reference {
     const auto* const last = trace.template left<detail::TracedForward>(&network);
     if (last == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
-                            "the step that is compiled has computed no batch with it yet",
+                            "the compiled step has not computed a batch with it yet",
                             "Call forward and a loss first, in the same step");
     trace.leave(&network, detail::TracedGradients{hlo::untyped::gradients(loss.value(), last->parameters)});
   }
@@ -107,8 +107,7 @@ struct Xla : Reference {
   [[nodiscard]] static const detail::TracedGradients& gradients_left(const Trace& trace, Network& network) {
     const auto* const last = trace.template left<detail::TracedGradients>(&network);
     if (last == nullptr)
-      throw InvalidArgument("A network's gradients were to be used, and there are none",
-                            "the step that is compiled has called no backward yet",
+      throw InvalidArgument("A network has no gradients to use", "the compiled step has not called backward yet",
                             "Call forward, a loss and backward first, in the same step");
     return *last;
   }
@@ -118,13 +117,13 @@ struct Xla : Reference {
   [[nodiscard]] static auto rows_of(const X& x) {
     using T = typename Network::Element;
     static_assert(std::same_as<typename X::Element, T>,
-                  "a network takes a batch of its own element type: convert it with map, or x.as<float>()");
+                  "a network takes batches of its element type: convert the batch with map, or with x.as<float>()");
     using Rows = TracedInput<typename Network::Architecture, T>;
     const Shape given = hlo::untyped::type_of(x.value()).shape, wanted = Rows::type().shape;
     Network::require_rows_of_input_shape(given);
     if (given[0] != wanted[0])
-      throw ShapeMismatch("A batch does not fit the step that is compiled",
-                          concat("it has ", given[0], " rows, and the batch of the step ", wanted[0]),
+      throw ShapeMismatch("A batch does not fit the compiled step",
+                          concat("it has ", given[0], " rows, the batch of the step has ", wanted[0]),
                           "Give forward all rows of the step's batch");
     return Rows{given == wanted ? x.value() : hlo::untyped::reshape(x.value(), wanted)};
   }

@@ -37,8 +37,9 @@ template <class Statistics, class Options>
 struct Lowering<BatchNormalization<Statistics, Options>> {
   /// True if the statistics include the rows of all replicas.
   static constexpr bool is_synchronized = std::same_as<Statistics, SynchronizedStatistics>;
-  static_assert(is_synchronized || std::same_as<Statistics, PerReplicaStatistics>,
-                "nn::BatchNormalization in a program takes nn::PerReplicaStatistics or nn::SynchronizedStatistics");
+  static_assert(
+      is_synchronized || std::same_as<Statistics, PerReplicaStatistics>,
+      "nn::BatchNormalization in an XLA program takes nn::PerReplicaStatistics or nn::SynchronizedStatistics");
 
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static X forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {

@@ -97,8 +97,8 @@ struct Lowering {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments&, X, const Parameters&, State&) {
     static_assert(dist::detail::always_false<L>,
-                  "nn::Lowering does not know this layer: include its header in <dist/nn/hlo/>, or specialise "
-                  "nn::Lowering for a layer of your own");
+                  "nn::Lowering is not defined for this layer: include its header in <dist/nn/hlo/>, or specialise "
+                  "nn::Lowering for your own layer");
     return detail::TracedRows<X, typename Bound::Output>{0};
   }
 };
@@ -136,7 +136,7 @@ template <class Net, std::size_t Index, class Arguments, class Parameters, class
     const auto y = Lowering<typename Bound::Layer>::template forward<Bound>(
         arguments, x, copied<first, Net::first_parameter[Index + 1] - first>(parameters), state_of_layer);
     static_assert(std::same_as<std::remove_cv_t<decltype(y)>, TracedRows<X, typename Bound::Output>>,
-                  "nn::Lowering<L>::forward of a layer returns as many rows as it is given, of the layer's Output");
+                  "nn::Lowering<L>::forward must return one row of the layer's Output for each row of its input");
     return y;
   }
 }

@@ -58,7 +58,7 @@ template <hlo::TracedArray Matrix>
 template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
 [[nodiscard]] PerRow traced_weights(std::string_view reader, const Weights& weights, const Outputs& outputs) {
   static_assert(dist::detail::satisfied<ArrayInProgram<Weights>>,
-                "sample weights in a step that is traced are a part of its batch, or a traced array");
+                "in a traced step, sample weights are part of the batch, or a traced array");
   if constexpr (ArrayInProgram<Weights>) {
     static_cast<void>(row_weights(reader, shape_only(weights), shape_only(outputs)));
     return in_shape_of<PerRow>(weights).template as<typename PerRow::Element>();
@@ -70,14 +70,12 @@ template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
 /// True if `M` accepts these outputs and targets in a program; otherwise a static_assert explains why not.
 template <class M, class Outputs, class Targets>
 [[nodiscard]] constexpr bool require_arrays_in_program() {
-  static_assert(
-      dist::detail::satisfied<hlo::TracedArray<Outputs>>,
-      "in a step that is traced, the outputs of a loss or a metric are what the network's forward returns, or "
-      "another traced array");
-  static_assert(
-      dist::detail::satisfied<ArrayInProgram<Targets>>,
-      "in a step that is traced, the targets of a loss or a metric are a part of its batch, or a traced array: "
-      "a tensor of the host would be a constant of the program");
+  static_assert(dist::detail::satisfied<hlo::TracedArray<Outputs>>,
+                "in a traced step, the outputs given to a loss or a metric are the result of the network's forward, or "
+                "another traced array");
+  static_assert(dist::detail::satisfied<ArrayInProgram<Targets>>,
+                "in a traced step, the targets given to a loss or a metric are part of the batch, or a traced array: a "
+                "host tensor would become a constant of the program");
   if constexpr (hlo::TracedArray<Outputs> && ArrayInProgram<Targets>) {
     if constexpr (RequiresTarget<M, typename Targets::Element>) M::template require_target<typename Targets::Element>();
     return true;

@@ -55,8 +55,8 @@ struct LossLowering {
       constexpr bool is_of_rows = detail::LossOfTracedRows<L, detail::TracedRow<Outputs>, detail::TracedRow<Outputs>>;
       static_assert(
           LossOfElements<L, Outputs, Outputs> || is_of_rows,
-          "this loss is not one for programs: give it templates of element and slope over their number type, an "
-          "nn::Real, or a template of per_example over its types of rows, or specialise nn::LossLowering for it");
+          "this loss cannot be used in XLA programs: make its element and slope templates of the number type, an "
+          "nn::Real, or its per_example a template of the row types, or specialise nn::LossLowering for it");
       if constexpr (LossOfElements<L, Outputs, Outputs>) {
         const Outputs each = hlo::with_gradient(loss.element(outputs, wanted), outputs,
                                                 [=](Outputs of_each) { return of_each * loss.slope(outputs, wanted); });

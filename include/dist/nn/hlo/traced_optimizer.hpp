@@ -20,7 +20,9 @@ template <bool aggregate, class Optimizer, class Network, class Gradients, class
 void traced_apply(OptimizerInTrace, const InTrace auto& trace, Optimizer& optimizer, Network& network,
                   Gradients gradients, Iteration iteration) {
   constexpr bool is_float = std::is_same_v<typename Optimizer::Element, float>;
-  static_assert(is_float, "in a compiled step optimizers update parameters of type float: give nn::Network this type");
+  static_assert(
+      is_float,
+      "in a compiled step, optimizers update only parameters of type float: give nn::Network this element type");
   if constexpr (is_float) {
     const auto& layout = network.layout();
     const auto weights = network.traced_parameters(trace);

@@ -28,8 +28,8 @@ template <class R, class Weights>
 [[nodiscard]] constexpr bool require_regularizer_of_programs() {
   constexpr bool is_for_programs = RegularizerOf<R, Weights>;
   static_assert(is_for_programs,
-                "this regularizer is not one for programs: give it templates of term and slope over their number type, "
-                "an nn::Real");
+                "this regularizer cannot be used in XLA programs: make its term and slope templates of the number "
+                "type, an nn::Real");
   return is_for_programs;
 }
 

@@ -61,7 +61,7 @@ namespace detail {
 /// Reads and sets the numbers of a functor for elements of type T. Such functors only have number members.
 template <class Update, class T>
 struct FunctorNumbers {
-  static_assert(sizeof(Update) % sizeof(T) == 0, "the functor of an optimizer that is traced has only numbers");
+  static_assert(sizeof(Update) % sizeof(T) == 0, "the update functor of a traced optimizer may contain only numbers");
   static constexpr std::size_t count = sizeof(Update) / sizeof(T);
 
   static void read(const Update& update, float* to) {
@@ -155,7 +155,8 @@ template <OptimizerFunction O>
   for (float& number : numbers.elements()) number = 0;
   optimizer.template with_update<float>(iteration, [&](const auto update) {
     using Numbers = detail::FunctorNumbers<std::remove_const_t<decltype(update)>, float>;
-    static_assert(Numbers::count <= most_step_numbers, "an optimizer has at most nn::most_step_numbers numbers");
+    static_assert(Numbers::count <= most_step_numbers,
+                  "the update functor of an optimizer may have at most nn::most_step_numbers numbers");
     Numbers::read(update, numbers.data());
   });
   return numbers;
@@ -178,7 +179,7 @@ void traced_update(const O& optimizer, StepNumbers numbers, std::span<TracedPara
       TracedParameter& parameter = parameters[which];
       if (parameter.slots.size() != Update::slots.size())
         throw InvalidArgument(concat("A step of ", O::name, " cannot be traced"),
-                              concat("a parameter is given ", parameter.slots.size(), " slots, and has ",
+                              concat("a parameter was given ", parameter.slots.size(), " slots, but has ",
                                      Update::slots.size(), " with these options"),
                               "Give it an array for each of its slots");
       Update update = of_step;

@@ -61,7 +61,7 @@ void dense_bias_gradient(std::span<const DenseBatch<T>> batches, T* gradient) {
 template <std::size_t Units, class T>
 struct DenseKernelGradientBlock {
   static_assert(Units * sizeof(T) <= std::size_t{1} << 21,
-                "a dense layer with so many units is not computed: its gradient's block takes too much of the stack");
+                "this dense layer has too many units: a block of its gradient would take too much of the stack");
   /// Blocks use up to 32 KiB.
   static constexpr std::size_t block_inputs =
       std::bit_floor(std::clamp(std::size_t{32768} / (Units * sizeof(T)), std::size_t{1}, std::size_t{16}));

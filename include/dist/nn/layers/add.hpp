@@ -41,8 +41,8 @@ struct Add {
     using Output = typename detail::Branches<In, Branch...>::template Net<0>::OutputShape;
     static_assert(
         (std::is_same_v<Output, typename detail::NetworkOn<In, Branch>::OutputShape> && ...),
-        "nn::Add needs branches whose outputs have one shape, and these differ: give the shortcut of a residual block "
-        "a projection, such as nn::Conv2D with the filters and the stride of the other branch and a window of 1");
+        "nn::Add needs branches whose outputs have the same shape: give the shortcut of a residual block a projection, "
+        "such as nn::Conv2D with the filters and the stride of the other branch and a window of 1");
     static constexpr std::string_view name = "add";
 
     template <class Backend, class T>

@@ -228,14 +228,14 @@ struct GradientOfPixel {
 template <class Statistics = PerReplicaStatistics, class Options = BatchNormalizationOptions>
 struct BatchNormalization {
   static_assert(Options::momentum >= 0 && Options::momentum <= 1,
-                "nn::BatchNormalization's momentum is a share: give one from 0 to 1");
-  static_assert(Options::epsilon > 0, "nn::BatchNormalization needs an epsilon above 0, as a variance may be 0");
+                "nn::BatchNormalization needs a momentum from 0 to 1");
+  static_assert(Options::epsilon > 0, "nn::BatchNormalization needs an epsilon above 0, because a variance can be 0");
 
   /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
     static_assert(In::rank > 0,
-                  "nn::BatchNormalization normalises channels, the last axis, and its input has no axis: put "
+                  "nn::BatchNormalization normalises channels (the last axis), but its input has no axis: put "
                   "nn::Reshape before it");
     using Layer = BatchNormalization;
     using Output = In;

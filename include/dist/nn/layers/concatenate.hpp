@@ -80,8 +80,8 @@ struct Concatenate {
     using OutputOf = typename detail::NetworkOn<In, B>::OutputShape;
     static constexpr bool fit = (detail::differ_in_last_axis_only<First, OutputOf<Branch>>() && ...);
     static_assert(fit,
-                  "nn::Concatenate puts outputs side by side along the last axis, and those of its branches differ in "
-                  "others: give them the same height and width");
+                  "nn::Concatenate joins outputs along the last axis, but the outputs of its branches differ along "
+                  "other axes: give them the same height and width");
 
    public:
     using Layer = Concatenate;

@@ -29,16 +29,15 @@ struct Conv2D {
   static_assert(Window > 0, "nn::Conv2D needs a window of at least one element");
   static_assert(Stride > 0, "nn::Conv2D needs a stride of at least one element");
   static_assert(Groups > 0 && Filters % Groups == 0,
-                "nn::Conv2D divides its filters into groups of equal size: give a number of filters that its number of "
-                "groups divides");
+                "nn::Conv2D divides its filters into groups of equal size: give a number of filters that is a multiple "
+                "of the number of groups");
 
   /// The bound layer.
   template <class In>
   struct On {
     static_assert(In::rank == 3,
-                  "nn::Conv2D takes rows [height, width, channels], and its input has another number of "
-                  "axes: give such an "
-                  "nn::Input, or put nn::Reshape before it");
+                  "nn::Conv2D takes rows [height, width, channels], but its input has a different number of axes: "
+                  "change nn::Input, or put nn::Reshape before it");
     // Prevents further errors after a failed assertion.
     /// The StaticShape of an input row; another image after a failed assertion.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;

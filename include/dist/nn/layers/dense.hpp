@@ -24,9 +24,9 @@ struct Dense {
   /// The bound layer.
   template <class In>
   struct On {
-    static_assert(In::rank == 1,
-                  "nn::Dense takes rows with one axis, and its input has another number of axes: put "
-                  "nn::Flatten before it");
+    static_assert(
+        In::rank == 1,
+        "nn::Dense takes rows with one axis, but its input has a different number of axes: put nn::Flatten before it");
     using Geometry = DenseGeometry<In::elements, Units, detail::ActivationOfKernel<Activation>>;
     using Layer = Dense;
     using Output = StaticShape<Units>;

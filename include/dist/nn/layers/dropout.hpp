@@ -22,7 +22,7 @@ namespace dist::nn {
 template <std::size_t Numerator, std::size_t Denominator = 100>
 struct Dropout {
   static_assert(Numerator < Denominator,
-                "nn::Dropout drops a share below 1: Dropout<25> drops 25 %, Dropout<1, 3> a third");
+                "nn::Dropout drops a fraction below 1: Dropout<25> drops 25 %, Dropout<1, 3> a third");
 
   /// The bound layer.
   template <class In>

@@ -279,14 +279,14 @@ struct GroupNormalizationOptions {
 template <std::size_t Groups, class Options = GroupNormalizationOptions>
 struct GroupNormalization {
   static_assert(Groups > 0, "nn::GroupNormalization needs at least one group");
-  static_assert(Options::epsilon > 0, "nn::GroupNormalization needs an epsilon above 0, as a variance may be 0");
+  static_assert(Options::epsilon > 0, "nn::GroupNormalization needs an epsilon above 0, because a variance can be 0");
 
   /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
-    static_assert(In::rank > 0,
-                  "nn::GroupNormalization normalises along the last axis, and its input has no axis: put nn::Reshape "
-                  "before it");
+    static_assert(
+        In::rank > 0,
+        "nn::GroupNormalization normalises along the last axis, but its input has no axis: put nn::Reshape before it");
     using Geometry = detail::GroupGeometry<In, Groups, true>;
     static_assert(
         Geometry::channels % Groups == 0,
@@ -315,14 +315,14 @@ struct LayerNormalizationOptions {
 /// Rows are independent, so training equals inference, with any number of replicas.
 template <class Options = LayerNormalizationOptions>
 struct LayerNormalization {
-  static_assert(Options::epsilon > 0, "nn::LayerNormalization needs an epsilon above 0, as a variance may be 0");
+  static_assert(Options::epsilon > 0, "nn::LayerNormalization needs an epsilon above 0, because a variance can be 0");
 
   /// The bound layer.
   template <class In>
   struct On : detail::ScaleAndShift<In::last_extent> {
-    static_assert(In::rank > 0,
-                  "nn::LayerNormalization normalises along the last axis, and its input has no axis: put nn::Reshape "
-                  "before it");
+    static_assert(
+        In::rank > 0,
+        "nn::LayerNormalization normalises along the last axis, but its input has no axis: put nn::Reshape before it");
     using Geometry = detail::GroupGeometry<In, 1, false>;
     using Layer = LayerNormalization;
     using Output = In;

@@ -63,8 +63,8 @@ struct MultiHeadAttention {
   template <class In>
   struct On {
     static_assert(In::rank == 2,
-                  "nn::MultiHeadAttention takes rows [length, channels], and its input has another number of axes: put "
-                  "nn::Reshape or nn::Embedding before it");
+                  "nn::MultiHeadAttention takes rows [length, channels], but its input has a different number of axes: "
+                  "put nn::Reshape or nn::Embedding before it");
     // Prevents further errors after a failed assertion.
     /// The StaticShape of an input row; another shape after a failed assertion.
     using Sequence = std::conditional_t<In::rank == 2, In, StaticShape<1, 1>>;

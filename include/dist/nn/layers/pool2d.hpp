@@ -34,8 +34,8 @@ class PoolOperation {
 template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding>
 struct BoundPool2D {
   static_assert(In::rank == 3,
-                "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], and their input has another "
-                "number of axes: give such an nn::Input, or put nn::Reshape before them");
+                "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], but their input has a "
+                "different number of axes: change nn::Input, or put nn::Reshape before them");
   // Prevents further errors after a failed assertion.
   using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
   using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
@@ -44,7 +44,7 @@ struct BoundPool2D {
       "the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image: use a smaller window, "
       "or padding nn::Same");
   static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
-                "nn::MaxPool2D or nn::AveragePool2D has a window that lies outside the image: use less padding");
+                "nn::MaxPool2D or nn::AveragePool2D has a window entirely outside the image: use less padding");
   using Layer = LayerType;
   using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
   static constexpr std::string_view name = Pooling::name;
@@ -62,10 +62,9 @@ struct BoundPool2D {
 /// GlobalMaxPool2D or GlobalAveragePool2D on rows of shape `In`.
 template <class LayerType, class Pooling, class In>
 struct BoundGlobalPool2D {
-  static_assert(
-      In::rank == 3,
-      "nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], and their input has "
-      "another number of axes: give such an nn::Input, or put nn::Reshape before them");
+  static_assert(In::rank == 3,
+                "nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], but their input "
+                "has a different number of axes: change nn::Input, or put nn::Reshape before them");
   // Prevents further errors after a failed assertion.
   using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
   using Layer = LayerType;

@@ -15,9 +15,9 @@ struct Softmax {
   /// The bound layer.
   template <class In>
   struct On {
-    static_assert(In::rank > 0,
-                  "nn::Softmax makes distributions along the last axis, and its input has no axis: put nn::Reshape "
-                  "before it");
+    static_assert(
+        In::rank > 0,
+        "nn::Softmax computes distributions along the last axis, but its input has no axis: put nn::Reshape before it");
     using Layer = Softmax;
     using Output = In;
     /// The number of elements that add up to 1.

@@ -31,8 +31,8 @@ struct Reshape {
     using Layer = Reshape;
     using Output = StaticShape<Extents...>;
     static_assert(Output::elements == In::elements,
-                  "nn::Reshape must keep the number of elements: the product of its extents is not that of "
-                  "its input's");
+                  "nn::Reshape must keep the number of elements: the product of its extents differs from the number of "
+                  "elements of its input");
     static constexpr std::string_view name = "reshape";
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = true;
@@ -49,8 +49,7 @@ struct Input {
   template <class In>
   struct On {
     static_assert(dist::detail::always_false<In>,
-                  "nn::Input stands inside a nn::Sequential: it may only come first, because later shapes "
-                  "follow from it");
+                  "nn::Input must be first in an nn::Sequential, because later shapes follow from it");
     using Output = In;
     static constexpr std::string_view name = "input";
     static constexpr auto& parameters = detail::no_parameters;

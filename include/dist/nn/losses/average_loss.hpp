@@ -91,7 +91,7 @@ template <std::floating_point T>
                                                           AverageLossOptions<std::remove_const_t<T>> options) {
   if (!options.global_batch_size)
     throw InvalidArgument("compute_average_loss was called outside a replica function without a global batch size",
-                          "the number of examples of each replica is not known there",
+                          "the number of examples of each replica is unknown there",
                           "Give .global_batch_size, or call it in a replica function");
   detail::require_global_batch_size(*options.global_batch_size, per_example.size(), 0, 1);
   return detail::average_loss(Cpu::Queue{}, per_example, options, options.global_batch_size->value());
@@ -100,8 +100,8 @@ template <std::floating_point T>
 template <InCrossReplica Context, std::floating_point T>
 T compute_average_loss(const Context&, std::span<T>) {
   static_assert(dist::detail::always_false<Context>,
-                "compute_average_loss without a global batch size is called in a replica function (spec P01): outside, "
-                "give .global_batch_size");
+                "compute_average_loss without a global batch size must be called in a replica function (spec P01): "
+                "outside, give .global_batch_size");
   return T{0};
 }
 
@@ -126,10 +126,9 @@ template <std::floating_point T>
 /// Reports a call outside replica functions.
 template <InCrossReplica Context, class Loss>
 double scale_regularization_loss(const Context&, const Loss&) {
-  static_assert(
-      dist::detail::always_false<Context>,
-      "scale_regularization_loss is called in a replica function (spec P03): outside, a regularisation loss is "
-      "counted once as it is");
+  static_assert(dist::detail::always_false<Context>,
+                "scale_regularization_loss must be called in a replica function (spec P03): outside, a regularisation "
+                "loss counts once and needs no scaling");
   return 0;
 }
 

@@ -32,11 +32,11 @@ struct CategoricalCrossentropy {
   void check(TensorView<const T, Where> outputs, TensorView<const Target, Where> targets) const {
     detail::require_part(name, "label_smoothing", label_smoothing);
     if (outputs.row_size() > 1 && targets.row_size() == 1 && outputs.rows() == targets.rows() && outputs.rows() > 0)
-      throw ShapeMismatch(concat(name, " got one target for each example"),
-                          concat("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
-                          concat("Give one row of ", outputs.row_size(),
-                                 " elements for each example, or use sparse_categorical_crossentropy for numbers of "
-                                 "classes"));
+      throw ShapeMismatch(
+          concat(name, " got one target for each example"),
+          concat("outputs ", to_string(outputs.shape()), ", targets ", to_string(targets.shape())),
+          concat("Give one row of ", outputs.row_size(),
+                 " elements for each example, or use sparse_categorical_crossentropy for class numbers"));
     require_targets(name, outputs, targets, outputs.row_size());
   }
 

@@ -146,8 +146,8 @@ template <class Q, class L, class T, class Target, dist::MemorySpace Where, clas
                               TensorView<const Target, Where> targets, T* gradient, T* losses, const Weight& weight,
                               T scale, std::size_t global_batch) {
   static_assert(dist::detail::satisfied<LossOnDevices<L, T, Target>>,
-                "this loss is not one for devices: give it DIST_HD calls of per_example with nn::Row instead of "
-                "std::span, or of element and slope");
+                "this loss cannot be computed on devices: give it DIST_HD functions per_example, with nn::Row instead "
+                "of std::span, or element and slope");
   const LossOfRow<L, T, Target, Weight> of_row{
       loss, values.data(), targets.data(), gradient, losses, values.row_size(), targets.row_size(), weight, scale};
   const auto started = [&](auto rows) {

@@ -63,10 +63,9 @@ struct Reduced {
   [[nodiscard]] auto operator()(const Replica& replica, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight = {}) const {
     require_loop_of_your_own();
-    static_assert(
-        !std::same_as<R, Reduction::None>,
-        "a loss with nn::Reduction::None needs a place for its values: call it with a std::span of one number "
-        "per example");
+    static_assert(!std::same_as<R, Reduction::None>,
+                  "a loss with nn::Reduction::None needs memory for its values: call it with a std::span that has one "
+                  "number per example");
     return detail::divided_loss(replica.queue(), loss, outputs, targets, 1, sample_weight);
   }
   /// Reduction::Sum in a traced step: returns the sum over this replica's rows, a traced number.
@@ -75,7 +74,7 @@ struct Reduced {
                                 const Weights& sample_weight = {}) const {
     require_loop_of_your_own();
     static_assert(!std::same_as<R, Reduction::None>,
-                  "a loss with nn::Reduction::None has no place for its values in a step that is traced: use "
+                  "a loss with nn::Reduction::None has no memory for its values in a traced step: use "
                   "nn::Reduction::Sum or nn::compute_loss");
     return traced_sum_of_losses(loss, replica, outputs, targets, sample_weight, reduction);
   }
@@ -97,9 +96,9 @@ struct Reduced {
  private:
   static constexpr void require_loop_of_your_own() {
     static_assert(!std::same_as<R, Reduction::SumOverBatchSize>,
-                  "a training loop of your own uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over "
-                  "the local batch weighs the examples of short batches more; divide by the global batch size with "
-                  "nn::compute_loss or nn::compute_average_loss");
+                  "a custom training loop uses nn::Reduction::Sum or nn::Reduction::None (spec P04): a mean over the "
+                  "local batch gives more weight to the examples of short batches; divide by the global batch size "
+                  "with nn::compute_loss or nn::compute_average_loss");
   }
 };
 

@@ -87,7 +87,7 @@ void check_rows(const L& loss, std::string_view name, TensorView<const T, Where>
     loss.check(outputs, targets);
   else
     require_targets(name, outputs, targets, outputs.row_size(),
-                    ", or a loss or metric whose member check(outputs, targets) takes these");
+                    ", or use a loss or metric whose member check(outputs, targets) accepts these");
 }
 
 }  // namespace detail

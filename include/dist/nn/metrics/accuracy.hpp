@@ -55,8 +55,8 @@ template <class Label>
 constexpr void require_integer_labels() {
   static_assert(
       dist::detail::satisfied<std::integral<Label>>,
-      "a sparse accuracy takes integer labels, the number of the class of each example: give a dist::Tensor of "
-      "an integer type as targets, or for one row of classes for each example nn::CategoricalAccuracy");
+      "a sparse accuracy takes integer labels, the number of the class of each example: give a dist::Tensor of an "
+      "integer type as targets, or use nn::CategoricalAccuracy for targets with one row of classes for each example");
 }
 
 }  // namespace detail

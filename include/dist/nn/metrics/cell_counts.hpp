@@ -99,7 +99,7 @@ void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts count
   using Target = std::remove_const_t<typename decltype(targets)::Element>;
   if constexpr (require_rows_of_metric<M, Target, CountsRowsOf<M, T, Target>>()) {
     static_assert(are_on_host<Outputs> == are_on_host<Targets>,
-                  "the targets of a metric lie where the outputs do: copy them there");
+                  "the targets of a metric must be in the same memory as the outputs: copy them there");
     check_rows(measure, measure.name, values, targets);
     const auto weight = row_weights(measure.name, sample_weight, values);
     const CountIntoCell<M, T, Target, std::remove_const_t<decltype(weight)>> into_cell{

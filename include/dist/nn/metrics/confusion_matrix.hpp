@@ -43,9 +43,9 @@ struct ConfusionMatrix {
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
     require_targets(name, outputs, labels, 1);
     if (outputs.rows() > 0 && outputs.row_size() != classes)
-      throw ShapeMismatch(concat(name, " got outputs of another number of classes"),
-                          concat("it has ", classes, ", the outputs ", to_string(outputs.shape())),
-                          "Give .classes the number of the network's outputs");
+      throw ShapeMismatch(concat(name, " got outputs with a different number of classes"),
+                          concat("it has ", classes, ", the outputs have shape ", to_string(outputs.shape())),
+                          "Set .classes to the number of the network's outputs");
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
         if (class_of(labels[row]) >= classes)

@@ -7,7 +7,7 @@ namespace dist::nn {
 DIST_INLINE void ConfusionMatrix::check() const {
   if (classes < 1)
     throw InvalidArgument("ConfusionMatrix.classes is out of range", concat("it is ", classes),
-                          "Give the number of classes, which is that of the network's outputs");
+                          "Give the number of classes, which is the number of the network's outputs");
 }
 
 DIST_INLINE double ConfusionMatrix::result(TensorView<const double> counts) const {

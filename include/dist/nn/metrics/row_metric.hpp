@@ -161,7 +161,7 @@ template <class M, class Target, bool fits>
   if constexpr (RequiresTarget<M, Target>)
     M::template require_target<Target>();
   else
-    static_assert(fits, "this metric does not work on outputs and targets of these types");
+    static_assert(fits, "this metric does not support outputs and targets of these types");
   return fits;
 }
 
@@ -176,7 +176,7 @@ template <MeasuresRows M, class Q, Values Outputs, Values Targets, class Weights
   using Tally = typename M::Tally;
   if constexpr (require_rows_of_metric<M, Target, MeasuresRowsOf<M, T, Target>>()) {
     static_assert(are_on_host<Outputs> == are_on_host<Targets>,
-                  "the targets of a metric lie where the outputs do: copy them there");
+                  "the targets of a metric must be in the same memory as the outputs: copy them there");
     check_rows(measure, measure.name, values, targets);
     const auto weight = row_weights(measure.name, sample_weight, values);
     const WeightedRow<M, T, Target, std::remove_const_t<decltype(weight)>> of_row{

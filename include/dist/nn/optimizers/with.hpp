@@ -111,14 +111,13 @@ struct With : O {
   static_assert(((is_optimizer_option<Options> || LearningRateSchedule<Options>)&&...),
                 "nn::With takes the options nn::ClipValue, nn::ClipNorm, nn::GlobalClipNorm, nn::WeightDecay, "
                 "nn::AverageWeights and nn::AccumulateGradients, and an nn::LearningRateSchedule");
-  static_assert(
-      (0 + ... + (LearningRateSchedule<Options> ? 1 : 0)) <= 1,
-      "nn::With takes one nn::LearningRateSchedule, not several of them: nn::WarmUp puts one after a warm-up");
+  static_assert((0 + ... + (LearningRateSchedule<Options> ? 1 : 0)) <= 1,
+                "nn::With takes only one nn::LearningRateSchedule: use nn::WarmUp to put one after a warm-up");
   static_assert((0 + ... + (is_clipping<Options> ? 1 : 0)) <= 1,
-                "nn::With takes one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm, not several of them");
+                "nn::With takes only one of nn::ClipValue, nn::ClipNorm and nn::GlobalClipNorm");
   static_assert(detail::all_different<Options...>, "nn::With takes each option once: leave out the repetition");
   static_assert(!detail::DecaysWeights<O> || !(std::is_same_v<Options, WeightDecay> || ...),
-                "this optimizer decays weights already, as nn::AdamW does: leave out nn::WeightDecay, or give it to an "
+                "this optimizer already decays weights, like nn::AdamW: leave out nn::WeightDecay, or give it to an "
                 "optimizer without decay, such as nn::Adam");
 
   /// The options, in the order of the constructor's arguments.
@@ -238,8 +237,8 @@ template <class O>
 [[nodiscard]] O with_learning_rate(O function, float rate) {
   if constexpr (has_schedule<O>)
     throw InvalidArgument(concat("The learning rate of optimizer ", O::name, " cannot be set"),
-                          concat("it follows the schedule that nn::With was given, and ", rate, " would not be used"),
-                          "Leave the schedule out, or let it say the rate of each step");
+                          concat("it follows the schedule given to nn::With, and ", rate, " would not be used"),
+                          "Leave out the schedule, or let it return the rate of each step");
   function.learning_rate = rate;
   function.check();
   return function;

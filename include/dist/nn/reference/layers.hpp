@@ -94,9 +94,9 @@ class Dense {
 template <std::size_t Words, class T>
 [[noreturn]] void refuse_id(std::size_t place, T id) {
   throw InvalidArgument(
-      "nn::Embedding was given an id that its table does not have",
+      "nn::Embedding was given an id outside its table",
       concat("element ", place, " of the batch is ", static_cast<double>(id), ", ids are 0 to ", Words - 1),
-      "Give ids in that range, or an nn::Embedding with more words");
+      "Give ids in that range, or use an nn::Embedding with more words");
 }
 
 /// Rows of a table by id. Other CPU back ends use it.

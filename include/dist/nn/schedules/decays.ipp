@@ -18,9 +18,9 @@ DIST_INLINE void ExponentialDecay::check() const {
 
 DIST_INLINE void PiecewiseConstant::check() const {
   if (values.size() != boundaries.size() + 1)
-    throw InvalidArgument("PiecewiseConstant has a wrong number of values",
+    throw InvalidArgument("PiecewiseConstant has the wrong number of values",
                           concat("there are ", values.size(), " values and ", boundaries.size(), " boundaries"),
-                          "Give one value more than boundaries");
+                          "Give one more value than boundaries");
   for (std::size_t i = 1; i < boundaries.size(); ++i)
     if (boundaries[i] <= boundaries[i - 1])
       throw InvalidArgument("PiecewiseConstant.boundaries do not increase",

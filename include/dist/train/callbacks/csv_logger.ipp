@@ -80,7 +80,8 @@ DIST_INLINE void CSVLogger::write_anew(std::vector<std::string> columns) {
     rows_ = std::min(rows_, std::max<std::size_t>(lines.size(), 1) - 1);
     if (!lines.empty()) header = split(lines[0]);
     if (header[0] != "epoch")
-      throw FileError(path_, "has another header than CSVLogger writes", concat("it begins with ", quoted(lines[0])),
+      throw FileError(path_, "does not have the header that CSVLogger writes",
+                      concat("it begins with ", quoted(lines[0])),
                       "Name another file, or leave out CSVLoggerOptions.append");
     for (std::size_t row = 1; row <= rows_; ++row) rows.push_back(split(lines[row]));
   }
@@ -108,7 +109,7 @@ DIST_INLINE void CSVLogger::write(std::string line) {
 }
 
 DIST_INLINE void CSVLogger::fail(std::string_view problem) const {
-  throw FileError(path_, problem, std::strerror(errno), "Check its folder, the permissions and the room on the disk");
+  throw FileError(path_, problem, std::strerror(errno), "Check its folder, the permissions and the free disk space");
 }
 
 }  // namespace dist::nn::callbacks

@@ -12,10 +12,10 @@ namespace dist::nn::callbacks::detail {
 /// Throws InvalidArgument if `is_given` and the model does not call callbacks between training batches (spec Q24).
 inline void require_calls_between_batches(const ModelView& model, bool is_given, std::string_view option) {
   if (is_given && !model.shows_batches())
-    throw InvalidArgument(concat(option, " is for models that call callbacks between training batches"),
-                          "under a ParameterServer workers do not wait for each other, and callbacks are called "
-                          "between epochs",
-                          "Leave it out");
+    throw InvalidArgument(
+        concat(option, " is for models that call callbacks between training batches"),
+        "under a ParameterServer, workers do not wait for each other, and callbacks are called between epochs",
+        "Leave it out");
 }
 
 /// Counts training batches, to act after every `save_freq` of them.
@@ -25,7 +25,7 @@ class EveryBatches {
   EveryBatches(std::optional<std::size_t> batches, std::string_view option) : batches_(batches) {
     if (batches_ == std::size_t{0})
       throw InvalidArgument(concat(option, " is out of range"), "it is 0",
-                            "Give a number of batches, or leave it out for each epoch");
+                            "Give a number of batches, or leave it out to act after each epoch");
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return batches_.has_value(); }

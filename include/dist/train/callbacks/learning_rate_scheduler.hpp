@@ -16,10 +16,9 @@ template <class Schedule>
 class LearningRateScheduler {
   static constexpr bool takes_epoch = std::invocable<Schedule&, std::size_t>;
   static constexpr bool takes_rate = std::invocable<Schedule&, std::size_t, float>;
-  static_assert(
-      takes_epoch || takes_rate,
-      "LearningRateScheduler is given a function of the epoch, or of the epoch and the learning rate so far, that "
-      "returns the new one: [](std::size_t epoch) { return epoch < 3 ? 1e-3f : 1e-4f; }");
+  static_assert(takes_epoch || takes_rate,
+                "LearningRateScheduler takes a function of the epoch, or of the epoch and the current learning rate, "
+                "that returns the new learning rate: [](std::size_t epoch) { return epoch < 3 ? 1e-3f : 1e-4f; }");
 
  public:
   static constexpr std::string_view adds_to_logs = "lr";

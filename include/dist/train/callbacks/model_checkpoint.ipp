@@ -84,7 +84,7 @@ DIST_INLINE ModelCheckpoint::ModelCheckpoint(std::string path, ModelCheckpointOp
   if (every_ && options_.save_best_only && monitor_.is_of_validation())
     throw InvalidArgument(
         concat("ModelCheckpoint monitors '", monitor_.name(), "' and saves after batches"),
-        "save_freq is given, and a validation comes after an epoch, so that no batch would have the value",
+        "save_freq is given, and validation runs after an epoch, so the value does not exist after a batch",
         "Leave out ModelCheckpointOptions.save_freq, or monitor 'loss'");
 }
 

@@ -41,8 +41,8 @@ class Monitor {
     if (mode_ == Mode::automatic) {
       if (better == Better::unsaid)
         throw InvalidArgument(
-            concat(who_, " cannot tell whether more or less of '", name_, "' is better"),
-            "the type of that metric does not say it",
+            concat(who_, " cannot determine whether higher or lower values of '", name_, "' are better"),
+            "the type of that metric does not define it",
             "Set the mode, as in .mode = nn::callbacks::Mode::max, or give the metric a static constexpr "
             "bool more_is_better");
       more_is_better_ = better == Better::more;
@@ -57,10 +57,10 @@ class Monitor {
     if (value == nullptr) {
       const bool comes_later = is_of_validation() && model.validates() && !has_validation(logs);
       if (!comes_later && !std::exchange(reports_absence_, true))
-        log_line(concat(who_, " monitors '", name_, "', which the logs have not: they have ", logs.names()));
+        log_line(concat(who_, " monitors '", name_, "', which is not in the logs: they have ", logs.names()));
     } else if (std::exchange(guesses_, false) && model.is_chief()) {
-      log_line(concat(who_, " takes less of '", name_,
-                      "' for better: the model has no metric of that name. Set the mode if more is better"));
+      log_line(concat(who_, " assumes that lower values of '", name_,
+                      "' are better: the model has no metric of that name. Set the mode if higher values are better"));
     }
     return value;
   }
@@ -87,7 +87,7 @@ class Monitor {
                             "Set .validation in the options of fit, or monitor a value of the training data");
     throw InvalidArgument(
         concat(who_, " monitors '", name_, "', which nothing adds to the logs"),
-        concat("the model logs ", metrics, ", and a validation the same after val_"),
+        concat("the model logs ", metrics, ", and with validation the same names after val_"),
         "Monitor one of these, give the model such a metric, or give fit a callback whose on_epoch_end "
         "adds the value");
   }
