@@ -143,7 +143,7 @@ TEST_CASE("a load that does not fit changes nothing and reports the reason") {
         std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {0, 1}}}}, shape_mismatch)
             .find("it is [2, 3], the file's is [3, 2] by its axes") != std::string::npos);
-  CHECK(refusal({.names = {{"kernel", "weight", {0, 2}}}}, invalid_argument).find("the order of axes {0, 2}") !=
+  CHECK(refusal({.names = {{"kernel", "weight", {0, 2}}}}, invalid_argument).find("the order of axes is {0, 2}") !=
         std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {}, Shape{5}}}}, shape_mismatch).find("cannot be seen as [5]") !=
         std::string::npos);

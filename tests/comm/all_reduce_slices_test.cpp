@@ -99,8 +99,7 @@ TEST_CASE_TEMPLATE("slices with different dense shapes throw on every replica", 
     return std::string("nothing was thrown");
   };
   const std::string expected =
-      "The indexed slices of replica 2 cannot be reduced with replica 0's (they are of arrays of shape [5, 2] "
-      "and [4, 2])";
+      "The indexed slices of replica 2 cannot be reduced with replica 0's (their arrays have shapes [5, 2] and [4, 2])";
   const std::string of_reduction = message_of([](auto& replica, const auto& mine) {
     static_cast<void>(dist::all_reduce_slices(replica.collectives(), dist::sum, mine));
   });

@@ -215,10 +215,10 @@ TEST_CASE("a run of this process alone rejects collectives, and its failure does
   BackgroundCollectives<Gated> background{Gated{&gate, 2}};
   float value = 0;
   background.begin_run(true);
-  CHECK(what_throws<dist::WrongStrategy>([&] { background.require_whole(); }).starts_with("a collective in the back"));
+  CHECK(what_throws<dist::WrongStrategy>([&] { background.require_whole(); }).starts_with("a background collective"));
   CHECK(what_throws<dist::WrongStrategy>([&] {
           background.start_all_reduce(dist::sum, of(value));
-        }).starts_with("a collective in the background was called in run_here"));
+        }).starts_with("a background collective was called in run_here"));
   background.cancel(std::runtime_error("no data"));
   background.end_run();
   background.begin_run(false);

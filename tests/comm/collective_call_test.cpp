@@ -50,8 +50,8 @@ TEST_CASE("mismatched calls are reported with their members, even if only the co
   other.counts = 2;
   const std::string only_counts = dist::detail::different_calls("worker", one, "0 did", other, "1 did").what();
   CHECK(only_counts ==
-        "The workers did not issue the same collectives (0 did, but 1 did with other counts of the workers' elements). "
-        "Call the same collectives with the same extents in the same order on every worker.");
+        "The workers did not issue the same collectives (0 did, but 1 did with different element counts of the "
+        "workers). Call the same collectives with the same extents in the same order on every worker.");
   other.elements = 4;
   const std::string more = dist::detail::different_calls("replica", one, "0 did", other, "1 did").what();
   CHECK(more ==
@@ -61,15 +61,17 @@ TEST_CASE("mismatched calls are reported with their members, even if only the co
 
 TEST_CASE("missing workers are reported with their last call (spec H13)") {
   const std::string said =
-      dist::detail::workers_missing("worker 1", "worker 0 called barrier", 1'500'000'000, "none").what();
+      dist::detail::workers_missing("worker 1", "worker 0 called barrier", 1'500'000'000, "last collective: none")
+          .what();
   CHECK(said ==
-        "Not all workers came to a collective in time: worker 1 did not (worker 0 called barrier and waited 1.5 s; of "
-        "those who did not come: none). Find out what they wait for, or give the strategy a longer timeout.");
+        "Not all workers reached a collective in time: worker 1 did not (worker 0 called barrier and waited 1.5 s; the "
+        "missing workers' last collective: none). Find out what they wait for, or give the strategy a longer timeout.");
 }
 
 TEST_CASE("a worker that has left is reported with its last call") {
-  const std::string said = dist::detail::worker_left("worker 1", "worker 0 called barrier", "its last was none").what();
+  const std::string said =
+      dist::detail::worker_left("worker 1", "worker 0 called barrier", "last collective: none").what();
   CHECK(said ==
         "The workers did not issue the same collectives (worker 0 called barrier, but worker 1 has ended its strategy; "
-        "its last was none). Call collectives on every worker, and let all end together.");
+        "its last collective: none). Call collectives on every worker, and let all workers end together.");
 }

@@ -38,11 +38,10 @@ TEST_CASE("names of implementations are case-insensitive, unknown ones throw (sp
   CHECK(dist::parse_implementation("AUTO") == Implementation::automatic);
   CHECK(dist::parse_implementation("Ring") == Implementation::ring);
   CHECK(dist::parse_implementation("nccl") == Implementation::nccl);
-  CHECK_THROWS_WITH_AS(
-      dist::parse_implementation("gloo"),
-      "'gloo' is not an implementation of collectives (AUTO, RING and NCCL are). Use one of these, or AUTO "
-      "to let the library choose.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dist::parse_implementation("gloo"),
+                       "'gloo' is not an implementation of collectives (the implementations are AUTO, RING and NCCL). "
+                       "Use one of these, or AUTO to let the library choose.",
+                       dist::InvalidArgument);
   CHECK_THROWS_AS(dist::parse_implementation(""), dist::InvalidArgument);
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("replicas on the host reject device memory") {
     });
     for (const std::string& text : strategy.local_results(said)) {
       CAPTURE(text);
-      CHECK(text.find("neighbor_exchange was given memory of a device") != std::string::npos);
+      CHECK(text.find("neighbor_exchange was given device memory") != std::string::npos);
     }
   };
   dist::Default alone;

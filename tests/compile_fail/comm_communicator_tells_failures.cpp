@@ -1,4 +1,4 @@
-// expect: a communicator tells failures, with empty functions where nobody is to be told
+// expect: a communicator must report failures, with empty functions if it has no peers
 #include <dist/comm/memory/reduction_to_one_device.hpp>
 #include <dist/comm/thread/communicator.hpp>
 

@@ -1,4 +1,4 @@
-// expect: NCCL reduces no bool and no 16-bit integers: use Mirrored<DirectAllReduce, Cuda>, or another element type
+// expect: NCCL cannot reduce bool or 16-bit integers: use Mirrored<DirectAllReduce, Cuda>, or another element type
 #include <dist/comm/nccl/reduction.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: NCCL reduces by dist::sum, dist::mean, dist::min, dist::max and dist::prod: for a bitwise reduction or one of your own use Mirrored<DirectAllReduce, Cuda>
+// expect: NCCL supports only dist::sum, dist::mean, dist::min, dist::max and dist::prod: for a bitwise reduction or your own reduction use Mirrored<DirectAllReduce, Cuda>
 #include <dist/comm/nccl/reduction.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero
+// expect: indexed slices are reduced by sum or mean, in which missing rows count as zero
 #include <dist/comm/all_reduce_slices.hpp>
 #include <dist/comm/self.hpp>
 

@@ -1,4 +1,4 @@
-// expect: all_reduce of a value returns the reduction and leaves the operand as it was
+// expect: all_reduce of a value returns the reduction and leaves the operand unchanged
 // flags: -Werror=unused-result
 #include <dist/strategy/default.hpp>
 

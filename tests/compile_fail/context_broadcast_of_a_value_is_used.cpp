@@ -1,4 +1,4 @@
-// expect: broadcast of a value returns the root's and leaves the operand as it was
+// expect: broadcast of a value returns the root's value and leaves the operand unchanged
 // flags: -Werror=unused-result
 #include <vector>
 

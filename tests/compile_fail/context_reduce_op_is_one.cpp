@@ -1,4 +1,4 @@
-// expect: this is no reduction: give dist::sum, dist::mean
+// expect: this is not a reduction: give dist::sum, dist::mean
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: an update is copied to where the elements are, so it must be trivially copyable
+// expect: an update is copied to the memory of the elements, so it must be trivially copyable
 #include <cstddef>
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-// expect: a function becomes a reduction together with its identity
+// expect: a function is a reduction only together with its identity
 #include <functional>
 
 #include <dist/strategy/default.hpp>

@@ -1,4 +1,4 @@
-// expect: one of your own needs an identity, a call and a finish for it
+// expect: your own reduction needs an identity, a call operator and a finish function for it
 #include <dist/core/reduce_op.hpp>
 #include <dist/strategy/default.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a reduction's function has no state
+// expect: a reduction's function cannot have state
 #include <dist/core/reduce_op.hpp>
 
 int main() {

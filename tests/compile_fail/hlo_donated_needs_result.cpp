@@ -1,4 +1,4 @@
-// expect: no result has the type of a hlo::Donated argument, or other arguments take it
+// expect: no result has the type of an hlo::Donated argument, or other arguments use this result
 #include <dist/hlo/function.hpp>
 #include <dist/hlo/operations.hpp>
 

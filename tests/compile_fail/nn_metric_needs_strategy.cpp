@@ -1,4 +1,4 @@
-// expect: a metric is made on a strategy, which is its first argument
+// expect: a metric needs a strategy as its first argument
 #include <dist/nn/metric.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/strategy/default.hpp>

@@ -1,4 +1,4 @@
-// expect: an optimizer is made on a strategy, which is its first argument
+// expect: an optimizer needs a strategy as its first argument
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>

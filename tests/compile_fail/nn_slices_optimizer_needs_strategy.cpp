@@ -1,4 +1,4 @@
-// expect: an nn::SlicesOptimizer is made on a strategy, which is its first argument
+// expect: an nn::SlicesOptimizer needs a strategy as its first argument
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/slices_optimizer.hpp>
 #include <dist/strategy/default.hpp>

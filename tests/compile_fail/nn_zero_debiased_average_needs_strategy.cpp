@@ -1,4 +1,4 @@
-// expect: an nn::ZeroDebiasedAverage is made on a strategy, which is its first argument
+// expect: an nn::ZeroDebiasedAverage needs a strategy as its first argument
 #include <dist/nn/moving_average.hpp>
 #include <dist/strategy/default.hpp>
 

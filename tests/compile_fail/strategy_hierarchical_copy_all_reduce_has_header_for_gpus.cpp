@@ -1,4 +1,4 @@
-// expect: HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include <dist/comm/cuda/policies.cuh>
+// expect: HierarchicalCopyAllReduce of GPU memory needs a separate header: include <dist/comm/cuda/policies.cuh>
 // only error
 #include <concepts>
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>

@@ -1,4 +1,4 @@
-// expect: min and max of a struct, pair or tuple would combine each member by itself
+// expect: min and max of a struct, pair or tuple would combine each member separately
 #include <array>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// expect: what a replica function returns must be default-constructible: its place is made before the replicas run
+// expect: the result of a replica function must be default-constructible: its place is created before the replicas run
 #include <dist/strategy/mirrored.hpp>
 
 struct Result {

@@ -1,4 +1,4 @@
-// expect: this policy does not tell failures: with_timeout(timeout) returns its own type
+// expect: this policy does not report failures: with_timeout(timeout) returns its own type
 #include <dist/comm/memory/thread_all_reduce.hpp>
 #include <dist/strategy/mirrored.hpp>
 

@@ -1,4 +1,4 @@
-// expect: reduce returns the reduction and leaves the values as they were
+// expect: reduce returns the reduction and leaves the values unchanged
 // flags: -Werror=unused-result
 #include <dist/strategy/default.hpp>
 

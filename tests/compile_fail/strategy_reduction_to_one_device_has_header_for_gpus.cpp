@@ -1,4 +1,4 @@
-// expect: ReductionToOneDevice of memory of GPUs has a header of its own: include <dist/comm/cuda/policies.cuh>
+// expect: ReductionToOneDevice of GPU memory needs a separate header: include <dist/comm/cuda/policies.cuh>
 // only error
 #include <concepts>
 #include <dist/comm/memory/reduction_to_one_device.hpp>

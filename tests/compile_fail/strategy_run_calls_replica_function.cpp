@@ -1,4 +1,4 @@
-// expect: run calls its function with the replica context by reference, then with what the replica receives of each argument
+// expect: run calls its function with the replica context by reference, then with the replica's part of each argument
 #include <dist/strategy/default.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: a replica function returns a view, whose elements may have ended with it
+// expect: a replica function returns a view, whose elements may not outlive the function
 #include <dist/core/tensor.hpp>
 #include <dist/strategy/mirrored.hpp>
 

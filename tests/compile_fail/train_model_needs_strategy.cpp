@@ -1,4 +1,4 @@
-// expect: a model is made on a strategy, which is its first argument
+// expect: a model needs a strategy as its first argument
 #include <dist/nn.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/network.hpp>

@@ -1,4 +1,4 @@
-// expect: a Generator is made on a strategy, which is its first argument
+// expect: a Generator needs a strategy as its first argument
 #include <dist/strategy/default.hpp>
 #include <dist/variable/generator.hpp>
 

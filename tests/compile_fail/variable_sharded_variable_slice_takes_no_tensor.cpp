@@ -1,4 +1,4 @@
-// expect: a slice is made of whole numbers, Range, ellipsis and new_axis
+// expect: a slice consists of integers, Range, ellipsis and new_axis
 // (spec K09)
 #include <dist/strategy/default.hpp>
 #include <dist/variable/make_sharded_variable.hpp>

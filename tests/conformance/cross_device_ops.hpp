@@ -616,7 +616,8 @@ void check_mismatches(S& strategy) {
   const std::string all_twos = dist::concat("called all_gather of ", 2 * replicas, " f32");
   check_mismatch(strategy, all_twos, dist::concat("called all_gather of ", 2 * replicas + 1, " f32"),
                  all_gather_of(twos), all_gather_of(one_more));
-  check_mismatch(strategy, "with other counts of the ", all_twos, all_gather_of(twos), all_gather_of(as_many));
+  check_mismatch(strategy, "with different element counts of the ", all_twos, all_gather_of(twos),
+                 all_gather_of(as_many));
   check_mismatch(strategy, "called shapes of 8 exchanged bytes", "called flags of 8 exchanged bytes",
                  exchange_of("shapes"), exchange_of("flags"));
   const auto barrier = [](auto& replica) { replica.barrier(); };
@@ -976,7 +977,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
             for (const std::vector<float>& values : sums)
               wrong += values != std::vector<float>(100, static_cast<float>(replicas));
           } catch (const dist::ReplicaError& error) {
-            wrong += std::string(error.what()).find("did not come to a collective in time") == std::string::npos;
+            wrong += std::string(error.what()).find("did not reach a collective in time") == std::string::npos;
           }
         }
         CHECK(wrong == 0);
@@ -1007,7 +1008,7 @@ TEST_CASE_TEMPLATE_DEFINE("cross-device ops", Subject, cross_device_ops) {
           all_reduce_of<float>(dist::sum, count)(replica);
         });
         CAPTURE(message);
-        CHECK(message.find("Replica 2 did not come to a collective in time") == 0);
+        CHECK(message.find("Replica 2 did not reach a collective in time") == 0);
         CHECK(message.find(dist::concat("called all_reduce(sum) of ", count, " f32")) != std::string::npos);
         check_all_reduce<float>(strategy, dist::sum, count);
       }

@@ -480,14 +480,13 @@ TEST_CASE_TEMPLATE_DEFINE("neighbours exchange elements in the strategy's memory
         [&](auto& replica) { exchange(replica, numbers.component(replica), field.component(replica).subspan(4, 3)); });
     require_untouched();
     if constexpr (on_devices) {
-      neighbors::require_error(strategy, "ShapeMismatch",
-                               {from_last,
-                                "3 elements of 8 bytes on a device, and where it is received there are 3 "
-                                "elements of 8 bytes)"},
-                               [&](auto& replica) {
-                                 std::vector<double> of_host(3);
-                                 exchange(replica, field.component(replica).subspan(2, 3), std::span{of_host});
-                               });
+      neighbors::require_error(
+          strategy, "ShapeMismatch",
+          {from_last, "3 elements of 8 bytes on a device, but the receiver expects 3 elements of 8 bytes)"},
+          [&](auto& replica) {
+            std::vector<double> of_host(3);
+            exchange(replica, field.component(replica).subspan(2, 3), std::span{of_host});
+          });
       require_untouched();
     }
     neighbors::require_error(strategy, "CollectiveMismatch",

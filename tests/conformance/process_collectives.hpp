@@ -370,7 +370,7 @@ void check_mismatches(const Ops& ops, Findings& found) {
     ops.all_gather(std::span<const float>{mine}, std::span<const std::size_t>{counts}, std::span<float>{all});
   };
   both(
-      "other counts", [&] { gather(0); }, [&] { gather(1); }, "all_gather of", "with other counts");
+      "other counts", [&] { gather(0); }, [&] { gather(1); }, "all_gather of", "with different element counts");
 }
 
 /// Member `size - 1` does not call in time: the others report this, with its last collective. `wait_outside`
@@ -385,7 +385,7 @@ void check_skipped_call(const Ops& ops, WaitOutside&& wait_outside, Findings& fo
     std::vector<float> values(44);
     expect_error<dist::DeadlineExceeded>(
         found, "a skipped call", [&] { ops.all_reduce(dist::sum, std::span<float>{values}); },
-        {"orkers came to a collective in time", dist::concat("worker ", absent, " (host "), "all_reduce(sum) of 44 f32",
+        {"orkers reached a collective in time", dist::concat("worker ", absent, " (host "), "all_reduce(sum) of 44 f32",
          "barrier"});
   }
   wait_outside();

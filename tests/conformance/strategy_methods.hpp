@@ -437,7 +437,7 @@ void check_strategy_methods(S& strategy) {
     }
     CHECK(refusal<dist::InvalidArgument>([&] {
             strategy.run([&](auto& replica) { static_cast<void>(replica.broadcast(1, replicas)); });
-          }).find("There is no replica to broadcast from") != std::string::npos);
+          }).find("The root of a broadcast is out of range") != std::string::npos);
   }
   SUBCASE("values whose structures differ are refused, and later calls still match (E03, E12)") {
     if (replicas > 1) {
@@ -453,7 +453,7 @@ void check_strategy_methods(S& strategy) {
                 strategy.run([&](auto& replica) {
                   static_cast<void>(replica.all_reduce(dist::sum, std::tuple{2.0F, of(replica)}));
                 });
-              }).find("The replicas gave values that differ in structure (of replica 0 optional 0 has ") == 0);
+              }).find("The replicas gave values with different structures (on replica 0 optional 0 has ") == 0);
         CHECK(sums_are_right());
       }
       CHECK(refusal<dist::CollectiveMismatch>([&] {
@@ -463,7 +463,7 @@ void check_strategy_methods(S& strategy) {
                 else
                   static_cast<void>(replica.all_reduce(dist::sum, std::tuple{1.0F}));
               });
-            }).find("a part of values of another structure") != std::string::npos);
+            }).find("part of values with a different structure") != std::string::npos);
       CHECK(sums_are_right());
     }
   }
@@ -485,7 +485,7 @@ void check_strategy_methods(S& strategy) {
       };
       CHECK(refusal<dist::ShapeMismatch>([&] {
               strategy.run(cut);
-            }).find("2 and 2 tensors, of which some differ in extent") != std::string::npos);
+            }).find("2 and 2 tensors, some of which differ in extent") != std::string::npos);
     }
   }
   SUBCASE("several tensors are reduced at once, in place, with any packing (E03, H09, H12)") {
@@ -764,7 +764,7 @@ void check_strategy_methods(S& strategy) {
       CHECK(inside([&] {
               static_cast<void>(strategy.template buffer<float>({2}));
             }).find("strategy.buffer was called inside a replica function") == 0);
-      CHECK(inside([&] { strategy.run([](auto&) {}); }).find("run was called while a run") == 0);
+      CHECK(inside([&] { strategy.run([](auto&) {}); }).find("run was called during a run") == 0);
       CHECK(inside([&] {
               static_cast<void>(strategy.reduce(dist::max, 1));
             }).find("strategy.reduce was called inside a replica function") == 0);
@@ -781,10 +781,11 @@ void check_strategy_methods(S& strategy) {
         return refusal<dist::WrongStrategy>([&] { strategy.run([&](auto&) { call(); }); });
       };
       const auto refused = [](std::string_view method) {
-        return dist::concat(
-            "strategy.", method, " was called inside a replica function of another strategy (strategies ",
-            "do not nest: each replica would do it for itself). Call it outside run, or use the strategy ",
-            "whose context the replica function got.");
+        return dist::concat("strategy.", method,
+                            " was called inside a replica function of another strategy (strategies ",
+                            "cannot be nested: each replica would make this call separately). Call it outside run, or "
+                            "use the strategy ",
+                            "whose context the replica function received.");
       };
       CHECK(inside([&] { threads.run([](auto&) {}); }) == refused("run"));
       CHECK(inside([&] { plain.run([](auto&) {}); }) == refused("run"));

@@ -83,21 +83,21 @@ TEST_CASE("optionals that differ are named on all members") {
   CHECK(said_of(std::array{all, all, all}) == std::array{none, none, none});
   CHECK(said_of(std::array{no_outer, no_outer}) == std::array{none, none});
   const auto differ = [](const std::string& what) {
-    return "The replicas gave values that differ in structure (" + what +
+    return "The replicas gave values with different structures (" + what +
            "; optionals are counted from 0, outer ones first). Give an optional a value on every replica or on none.";
   };
-  const std::string inner = differ("of replica 0 optional 1 has a value, of replica 2 it has none");
+  const std::string inner = differ("on replica 0 optional 1 has a value, on replica 2 it has none");
   CHECK(said_of(std::array{all, all, no_inner}) == std::array{inner, inner, inner});
-  const std::string outer = differ("of replica 0 optional 0 has none, of replica 1 it has one");
+  const std::string outer = differ("on replica 0 optional 0 has none, on replica 1 it has one");
   CHECK(said_of(std::array{no_outer, all}) == std::array{outer, outer});
-  const std::string last = differ("of replica 0 optional 2 has none, of replica 1 it has one");
+  const std::string last = differ("on replica 0 optional 2 has none, on replica 1 it has one");
   CHECK(said_of(std::array{no_last, all}) == std::array{last, last});
 }
 
 TEST_CASE("optionals beyond the first 64 are compared") {
   std::array<std::array<std::optional<int>, 70>, 2> values{};
   values[1][69] = 1;
-  for (const std::string& said : said_of(values)) CHECK(said.find("differ in structure") != std::string::npos);
+  for (const std::string& said : said_of(values)) CHECK(said.find("different structures") != std::string::npos);
 }
 
 TEST_CASE("the structure applies to its own calls, and ends with its scope") {
@@ -121,7 +121,7 @@ TEST_CASE("the structure applies to its own calls, and ends with its scope") {
     ops.communicator().barrier();
   });
   for (const std::string& text : said)
-    CHECK(text.find("but replica ") < text.find("as a part of values of another structure"));
+    CHECK(text.find("but replica ") < text.find("as part of values with a different structure"));
 }
 
 TEST_CASE("a group of one always agrees") {

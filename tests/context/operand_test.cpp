@@ -115,10 +115,10 @@ TEST_CASE("a view with gaps between its elements is refused") {
   Matrix whole{2, 3, 2, std::vector<double>(6)};
   CHECK(dist::detail::numbers_in(whole).size() == 6);
   Matrix block{1, 3, 2, std::vector<double>(6)};
-  CHECK_THROWS_WITH_AS(static_cast<void>(dist::detail::numbers_in(block)),
-                       "The elements of a view do not lie one after another (there are gaps between its 3 elements). "
-                       "Copy them to an array of their own first.",
-                       dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(dist::detail::numbers_in(block)),
+      "The elements of a view are not contiguous (there are gaps between its 3 elements). Copy them to an array first.",
+      dist::InvalidArgument);
   Matrix column{2, 1, 5, std::vector<double>(5)};
   CHECK(dist::detail::numbers_in(column).size() == 2);
   std::vector<int> memory(4);

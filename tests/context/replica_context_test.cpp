@@ -290,7 +290,7 @@ TEST_CASE("a gradient with another length than its target is refused, without an
       };
       const auto expected = [&](std::string_view operation) {
         return dist::concat("The gradient of replica ", replica.replica_id().index(),
-                            " does not fit what it is applied to (3 elements for 2). Give ", operation,
+                            " does not fit the elements that it changes (3 elements for 2). Give ", operation,
                             " one gradient element for each element to change.");
       };
       return message_of([&] {

@@ -123,8 +123,8 @@ TEST_CASE("values for another number of replicas are refused, also inside struct
   CHECK_NOTHROW(dist::require_value_per_replica(2, std::tuple{two, std::optional{std::array{two}}, 5}));
   CHECK_NOTHROW(dist::require_value_per_replica(3, std::optional<PerReplica<int>>{}));
   CHECK_THROWS_WITH_AS(dist::require_value_per_replica(3, two),
-                       "run was given per-replica values of another strategy (2 values for 3 replicas). Use what this "
-                       "strategy's run or distribute_dataset returned.",
+                       "run was given per-replica values of another strategy (2 values for 3 replicas). Use values "
+                       "that this strategy's run or distribute_dataset returned.",
                        dist::WrongStrategy);
   CHECK_THROWS_AS(dist::require_value_per_replica(3, std::tuple{1, std::pair{2, two}}), dist::WrongStrategy);
   CHECK_THROWS_AS(dist::require_value_per_replica(3, std::array{std::optional{two}}), dist::WrongStrategy);

@@ -53,11 +53,10 @@ TEST_CASE("concatenated extents add up along the axis (spec C14)") {
 }
 
 TEST_CASE("scalars and shapes with other extents or ranks are rejected (spec C14)") {
-  CHECK_THROWS_WITH_AS(
-      joined({{2, 3}, {2, 3}, {2, 4}}, 0),
-      "The values of part 0 and part 2 cannot be concatenated (shapes [2, 3] and [2, 4] along axis 0). Give "
-      "values of one rank whose extents differ along that axis only.",
-      dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(joined({{2, 3}, {2, 3}, {2, 4}}, 0),
+                       "The values of part 0 and part 2 cannot be concatenated (shapes [2, 3] and [2, 4] along axis "
+                       "0). Give values of the same rank whose extents differ along that axis only.",
+                       dist::ShapeMismatch);
   CHECK_THROWS_AS(joined({{2, 3}, {2}}, 0), dist::ShapeMismatch);
   CHECK_THROWS_AS(joined({{2}, {2, 3}}, 0), dist::ShapeMismatch);
   CHECK_THROWS_AS(joined({Shape{}, Shape{}}, 0), dist::ShapeMismatch);

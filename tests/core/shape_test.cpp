@@ -40,10 +40,10 @@ TEST_CASE("a shape is made from a span") {
 
 TEST_CASE("six axes are supported, seven are rejected") {
   CHECK(Shape{1, 2, 3, 4, 5, 6}.elements() == 720);
-  CHECK_THROWS_WITH_AS((Shape{1, 1, 1, 1, 1, 1, 1}),
-                       "A shape has too many axes (7 given, at most 6 are supported). "
-                       "Merge axes that are never indexed apart.",
-                       dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      (Shape{1, 1, 1, 1, 1, 1, 1}),
+      "A shape has too many axes (7 given, at most 6 are supported). Merge axes that are never indexed separately.",
+      dist::InvalidArgument);
   CHECK_THROWS_AS(Shape({1, 2, 3, 4, 5, 6}).stacked(2), dist::InvalidArgument);
 }
 
@@ -82,8 +82,7 @@ TEST_CASE("a shape with an overflowing element count is rejected") {
   CHECK(Shape{half, half - 1}.elements() == half * (half - 1));
   CHECK_THROWS_WITH_AS((Shape{half, half}),
                        "A shape has too many elements (the product of 2 extents exceeds 64 bits). Look for an extent "
-                       "that was computed or "
-                       "read wrongly.",
+                       "that was computed or read incorrectly.",
                        dist::InvalidArgument);
   CHECK_THROWS_AS(Shape{half}.stacked(half), dist::InvalidArgument);
   CHECK(Shape{0, half, half}.elements() == 0);

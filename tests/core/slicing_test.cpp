@@ -84,30 +84,27 @@ TEST_CASE("a mask selects elements or rows (spec K09)") {
   Tensor<bool> pairs{{7, 3}};
   for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = table[2 * i] % 4 == 0;
   CHECK(dist::masked(table.view(), pairs) == Tensor<int>{fixture::masked_pairs.shape, fixture::masked_pairs.elements});
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(dist::masked(table.view(), {rows, Shape{6}})),
-      "A mask does not fit a tensor (the mask has shape [6], and what it chooses from [7, 3, 2]). Give a "
-      "mask whose extents are the first ones of the shape, at least one.",
-      dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(dist::masked(table.view(), {rows, Shape{6}})),
+                       "A mask does not fit a tensor (the mask has shape [6], and the value that it selects from has "
+                       "shape [7, 3, 2]). Give a mask whose extents are the first extents of the shape, at least one.",
+                       dist::ShapeMismatch);
   CHECK_THROWS_AS(static_cast<void>(dist::masked(table.view(), {rows, Shape{}})), dist::ShapeMismatch);
 }
 
 TEST_CASE("an index out of range is rejected (spec K09)") {
   CHECK(message(7) ==
         "Slice index 7 of axis 0 of a tensor is out of range (the shape is [7, 3, 2]). Give an index from 0 to the "
-        "extent "
-        "- 1, or from -1 to its negative, counted from the end.");
+        "extent - 1, or from -1 to the negative extent, counted from the end.");
   CHECK(message(0, -4).starts_with("Slice index -4 of axis 1 of a tensor is out of range"));
   CHECK(message(std::numeric_limits<std::uint64_t>::max()).starts_with("Slice index 9223372036854775807 of axis 0"));
 }
 
 TEST_CASE("a step of 0 and conflicting parts are rejected (spec K09)") {
-  CHECK(
-      message(Range{}, Range{.step = 0}) ==
-      "The step of a slice of axis 1 of a tensor is 0 (it would never end). Give a positive step, or a negative one to "
-      "go backwards.");
+  CHECK(message(Range{}, Range{.step = 0}) ==
+        "The step of a slice of axis 1 of a tensor is 0 (the slice would never end). Give a positive step, or a "
+        "negative one to go backwards.");
   CHECK(message(0, 0, 0, 0) ==
-        "A slice of a tensor names 4 axes (the shape is [7, 3, 2]). Name as many axes as there are, or fewer.");
+        "A slice of a tensor names 4 axes (the shape is [7, 3, 2]). Name at most as many axes as the shape has.");
   CHECK(message(ellipsis, 0, ellipsis).starts_with("A slice of a tensor has two ellipses"));
   CHECK(message(new_axis, new_axis, new_axis, new_axis).starts_with("A slice of a tensor has too many axes"));
 }

@@ -65,10 +65,10 @@ TEST_CASE("a walk can change leaves") {
 
 TEST_CASE("two leaves with the same key are rejected by name") {
   Twice twice;
-  CHECK_THROWS_WITH_AS(dist::walk(twice, [](std::string_view, const auto&) {}),
-                       "Two parts of what is tracked are named 'inner/first' (one would take the place of the other). "
-                       "Give one of them another name.",
-                       dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      dist::walk(twice, [](std::string_view, const auto&) {}),
+      "Two tracked parts are named 'inner/first' (one would replace the other). Give one of them another name.",
+      dist::InvalidArgument);
 }
 
 namespace {

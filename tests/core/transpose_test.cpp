@@ -47,6 +47,6 @@ TEST_CASE("an invalid permutation of axes is rejected") {
   const Tensor<int> matrix{{2, 3}, {1, 2, 3, 4, 5, 6}};
   for (const Axes& axes : {Axes{}, Axes{0}, Axes{0, 0}, Axes{0, 2}, Axes{0, 1, 2}})
     CHECK_THROWS_AS(transpose(matrix, axes), InvalidArgument);
-  CHECK_THROWS_WITH_AS(transpose(matrix, Axes{0, 2}), doctest::Contains("[2, 3], the order of axes {0, 2}"),
+  CHECK_THROWS_WITH_AS(transpose(matrix, Axes{0, 2}), doctest::Contains("[2, 3], the order of axes is {0, 2}"),
                        InvalidArgument);
 }

@@ -134,10 +134,10 @@ TEST_CASE("releasing a slice does not change its neighbours") {
 TEST_CASE("the error of a full arena names the requested size and the capacity") {
   Arena arena(1, 4 * page());
   static_cast<void>(arena.allocate(3 * page()));
-  const std::string expected = dist::concat(
-      "The strategy's arena is full (", 2 * page(), " more bytes were asked for, the arena holds ", 4 * page(),
-      "). Free variables that are no longer used, raise the limits on virtual memory and file size (ulimit "
-      "-v, -f) if there are any, or run on a machine with more memory.");
+  const std::string expected = dist::concat("The strategy's arena is full (", 2 * page(),
+                                            " more bytes were requested, the arena holds ", 4 * page(),
+                                            "). Free unused variables, raise any limits on virtual memory and file "
+                                            "size (ulimit -v, -f), or run on a machine with more memory.");
   CHECK_THROWS_WITH_AS(arena.allocate(2 * page()), expected.c_str(), dist::OutOfMemory);
   CHECK(arena.allocate(page()) == 3 * page());
 }

@@ -34,11 +34,10 @@ TEST_CASE("invalid names and devices of other jobs are rejected (spec A01)") {
     CAPTURE(name);
     CHECK_THROWS_AS(dist::parse_device_name(name), dist::InvalidArgument);
   }
-  CHECK_THROWS_WITH_AS(
-      dist::parse_device_name("/job:worker/task:0/cpu:0"),
-      "'/job:worker/task:0/cpu:0' does not name a device of this process (its job is not 'localhost'). "
-      "Write /cpu:0, /gpu:1 and so on.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dist::parse_device_name("/job:worker/task:0/cpu:0"),
+                       "'/job:worker/task:0/cpu:0' does not name a device of this process (its job is not "
+                       "'localhost'). Write a name such as /cpu:0 or /gpu:1.",
+                       dist::InvalidArgument);
   CHECK_THROWS_AS(dist::parse_device_name("/job:localhost/task:1/cpu:0"), dist::InvalidArgument);
 }
 
@@ -49,11 +48,10 @@ TEST_CASE("devices keep the given order (spec A02)") {
 
 TEST_CASE("no device, a repeated one, a missing one and one of another type are rejected (spec A01)") {
   using Names = std::vector<std::string>;
-  CHECK_THROWS_WITH_AS(
-      dist::devices_named(Names{}, "cpu", 2, &refuse),
-      "A strategy was given no device (the list of devices is empty). Name one or more devices, or leave "
-      "the list out to get all of them.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dist::devices_named(Names{}, "cpu", 2, &refuse),
+                       "A strategy was given no device (the list of devices is empty). Name one or more devices, or "
+                       "omit the list to use all devices.",
+                       dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(dist::devices_named(Names{"/cpu:1", "cpu:1"}, "cpu", 2, &refuse),
                        "Device 'cpu:1' is named twice (a device takes one replica). Name each device once, or give a "
                        "number of replicas to let them share devices.",

@@ -87,8 +87,8 @@ TEST_CASE("zero replicas, and more than there are devices, are rejected") {
   const std::size_t count = dist::Cpu::count();
   CHECK_THROWS_WITH_AS(
       dist::hwloc_devices(count + 1),
-      dist::concat("hwloc cannot place that many replicas (", count + 1, " were asked for, there are ", count,
-                   " devices). Ask for one per device at most, or give a strategy the number of replicas alone.")
+      dist::concat("hwloc cannot place that many replicas (", count + 1, " were requested, there are ", count,
+                   " devices). Request at most one replica per device, or give the strategy only a number of replicas.")
           .c_str(),
       dist::InvalidArgument);
 }
@@ -102,5 +102,5 @@ TEST_CASE("hwloc without a machine throws") {
   } catch (const dist::Error& error) {
     message = error.what();
   }
-  CHECK(message.find("hwloc cannot tell how this machine is built (") == 0);
+  CHECK(message.find("hwloc cannot read the topology of this machine (") == 0);
 }

@@ -200,8 +200,8 @@ TEST_CASE("a trace file created before records the same events") {
 TEST_CASE("a second NvtxRanges, and a trace file created after it, are rejected") {
   start();
   std::optional<NvtxRanges> ranges{std::in_place};
-  CHECK_THROWS_WITH_AS(NvtxRanges{}, doctest::Contains("NvtxRanges live already"), dist::WrongStrategy);
-  CHECK_THROWS_WITH_AS(dist::TraceFile{fresh_path()}, doctest::Contains("make NvtxRanges after the TraceFile"),
+  CHECK_THROWS_WITH_AS(NvtxRanges{}, doctest::Contains("A second NvtxRanges object was created"), dist::WrongStrategy);
+  CHECK_THROWS_WITH_AS(dist::TraceFile{fresh_path()}, doctest::Contains("create NvtxRanges after the TraceFile"),
                        dist::WrongStrategy);
   ranges.reset();
   CHECK(profiler.destroyed == profiler.domains.size());

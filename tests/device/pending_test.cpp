@@ -44,7 +44,7 @@ TEST_CASE("a lost value throws on every read") {
   int waits = 0;
   const dist::Pending<int, Bringing> pending{{arrival, dist::HostCopyState::State::lost, &waits}, arrival};
   for (int again = 0; again < 2; ++again)
-    CHECK_THROWS_WITH_AS(static_cast<void>(pending.value()), doctest::Contains("does not come to the host"),
+    CHECK_THROWS_WITH_AS(static_cast<void>(pending.value()), doctest::Contains("does not reach the host"),
                          dist::InvalidArgument);
   CHECK(pending.is_done());
   CHECK(waits == 1);

@@ -189,8 +189,8 @@ TEST_CASE("a run within a replica function is rejected, and the outer run contin
     });
     for (const std::string& refusal : refusals)
       CHECK(refusal ==
-            "run was called while a run of the same strategy is going on (a replica function called it). Call run "
-            "outside replica functions and what they merge; merge_call sees all replicas at once.");
+            "run was called during a run of the same strategy (a replica function called it). Call run outside of "
+            "replica functions and functions of merge_call; merge_call sees all replicas at once.");
     CHECK_NOTHROW(threads.run([](std::size_t) {}));
   }
 }
@@ -253,8 +253,8 @@ TEST_CASE("a thread that waits too long for another thread's run throws") {
     while (!tried) std::this_thread::yield();
   });
   second.join();
-  CHECK(message.find("A call waited too long for that of another thread to the same strategy to end (it waited 0.02") ==
-        0);
+  CHECK(message.find(
+            "A call waited too long for the end of another thread's call of the same strategy (it waited 0.02") == 0);
 }
 
 TEST_CASE("a thread that holds the turn may run, and others wait") {
@@ -294,8 +294,8 @@ TEST_CASE("a thread of another replica cannot take the turn during its run") {
 
 TEST_CASE("zero replicas, and far too many, are rejected") {
   CHECK_THROWS_WITH_AS(ReplicaThreads(0),
-                       "A strategy cannot have that many replicas (0 were asked for, 1 to 4096 are possible). "
-                       "Ask for as many as there are cores.",
+                       "A strategy cannot have that many replicas (0 were requested, 1 to 4096 are possible). Request "
+                       "one replica per core.",
                        dist::InvalidArgument);
   CHECK_THROWS_AS(ReplicaThreads(4097), dist::InvalidArgument);
   CHECK_THROWS_AS(ReplicaThreads(static_cast<std::size_t>(-1)), dist::InvalidArgument);

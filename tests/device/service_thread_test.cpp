@@ -52,7 +52,7 @@ TEST_CASE("a failure to create a thread is reported, and the signal mask is rest
   done = true;
   done.notify_one();
   holder.join();
-  CHECK(told.starts_with("No thread for a test ("));
+  CHECK(told.starts_with("Could not start a thread for a test ("));
   CHECK_FALSE(is_blocked(SIGTERM));
 }
 #endif

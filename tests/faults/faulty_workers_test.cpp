@@ -170,11 +170,12 @@ TEST_CASE("a stopped worker is named at the deadline, with its last operation (s
        {Start::mpirun, {.policy = "ring", .ranks = 2, .fault = "stop", .timeout_ms = 0}},
        {Start::mpirun_keeping, {.policy = "flat", .ranks = 3, .fault = "stop", .timeout_ms = 6000}}},
       [](const Job& job) {
-        check_survivors(job, "DeadlineExceeded",
-                        {"worker " + std::to_string(job.plan().victim) + " (host ", ") did not", " and waited ",
-                         job.plan().policy == "ring" ? "last was barrier" : "last was end of reduce_and_apply",
-                         "called all_reduce(sum) of 1 f32"},
-                        true);
+        check_survivors(
+            job, "DeadlineExceeded",
+            {"worker " + std::to_string(job.plan().victim) + " (host ", ") did not", " and waited ",
+             job.plan().policy == "ring" ? "last collective: barrier" : "last collective: end of reduce_and_apply",
+             "called all_reduce(sum) of 1 f32"},
+            true);
       });
 }
 
@@ -299,7 +300,7 @@ TEST_CASE("a worker that ends its strategy early is named by the others, long be
       [](const Job& job) {
         check_survivors(
             job, "CollectiveMismatch",
-            {"called all_reduce(sum) of 1 f32", "worker 1 (host ", ") has ended its strategy; its last was "});
+            {"called all_reduce(sum) of 1 f32", "worker 1 (host ", ") has ended its strategy; its last collective: "});
       });
   run({{Start::mpirun, plan("mpi", 2, "return_from_data")},
        {Start::mpirun, plan("mpi", 3, "return_from_data")},

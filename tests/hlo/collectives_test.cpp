@@ -65,7 +65,7 @@ TEST_CASE("collectives combine the arrays of 2 and of 4 replicas") {
 TEST_CASE("a collective for another number of replicas than the program's is rejected") {
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(hlo::trace<Floats<4>>(3, [](auto x) { return hlo::all_gather<2>(x); }));
-        }).find("hlo::all_gather is not for this program (it is for 2 replicas, and the program for 3)") !=
+        }).find("hlo::all_gather does not fit this program (it is for 2 replicas, but the program is for 3)") !=
         std::string::npos);
   CHECK_THROWS_AS(
       static_cast<void>(hlo::trace<Floats<4>>(3, [](auto x) { return hlo::reduce_scatter<2>(dist::sum, x); })),

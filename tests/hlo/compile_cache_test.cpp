@@ -112,7 +112,7 @@ TEST_CASE("a program that cannot be stored is compiled anyway, with a warning") 
     CHECK(result_of(cache.compile(client, times(3))) == Tensor<float>{{2}, {3, 6}});
   }
   const std::string said = folder.read("said");
-  CHECK(said.find("dist: A compiled program is not kept: ") != std::string::npos);
+  CHECK(said.find("dist: A compiled program was not cached: ") != std::string::npos);
   CHECK(said.find(path) != std::string::npos);
 
   const std::string file = folder.write("file", "");

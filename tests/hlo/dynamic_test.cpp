@@ -16,7 +16,7 @@ TEST_CASE("an array whose shape is known when traced converts to a Traced of exa
     CHECK(hlo::Dynamic<float>{x}.value() == x.value());
     CHECK(support::what_throws<dist::ShapeMismatch>([&] {
             static_cast<void>(dynamic.as<hlo::batch, 4>());
-          }).find("it is [2, 3], and not [2, 4]") != std::string::npos);
+          }).find("it is [2, 3], not [2, 4]") != std::string::npos);
     return 2 * dynamic.as<hlo::batch, 3>();
   };
   using Rows = hlo::Traced<float, hlo::batch, 3>;

@@ -66,12 +66,12 @@ TEST_CASE("arguments of another shape or number of replicas are rejected") {
   const Client client = testing::cpus(2);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           hlo::PerReplica<Floats<2>>{client, 2, Tensor<float>{{3}, {1, 2, 3}}};
-        }).find("its shape is [3], and the program's [2]") != std::string::npos);
+        }).find("its shape is [3], but the program's shape is [2]") != std::string::npos);
   const hlo::Program program{client, hlo::trace<Floats<2>>(2, [](auto x) { return x + x; })};
   const hlo::PerReplica<Floats<2>> x{client, 1, Tensor<float>{{2}, {1, 2}}};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(program(x));
-        }).find("it has 2 replicas, and an argument has parts for 1") != std::string::npos);
+        }).find("it has 2 replicas, but an argument has parts for 1") != std::string::npos);
 }
 
 TEST_CASE("batch arrays may have any number of rows, but a program accepts only the number of its trace") {
@@ -98,14 +98,14 @@ TEST_CASE("batch arrays may have any number of rows, but a program accepts only 
   const hlo::PerReplica<Rows> others{client, 2, Tensor<float>{{2, 2}, {1, 2, 3, 4}}};
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           static_cast<void>(program(others, weights));
-        }).find("it is traced for batches of 3 rows, and an argument has 2") != std::string::npos);
+        }).find("it is traced for batches of 3 rows, but an argument has 2") != std::string::npos);
   const std::vector<Tensor<float>> unequal{parts[0], {{2, 2}, {1, 2, 3, 4}}};
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           hlo::PerReplica<Rows>{client, unequal};
-        }).find("The array for replica 1 does not fit (its shape is [2, 2], and the program's [3, 2])") == 0);
+        }).find("The array for replica 1 does not fit (its shape is [2, 2], but the program's shape is [3, 2])") == 0);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           hlo::PerReplica<Rows>{client, 2, Tensor<float>{{2}, {1, 2}}};
-        }).find("and the program's [rows, 2]") != std::string::npos);
+        }).find("but the program's shape is [rows, 2]") != std::string::npos);
 }
 
 TEST_CASE("XLA's compilation errors name the line of C++") {

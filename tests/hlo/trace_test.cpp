@@ -56,7 +56,7 @@ TEST_CASE("a region has its own operations and values, while new arguments belon
   CHECK_FALSE(trace.is_visible(inside[0]));
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(trace.add({"negate", inside, "", {}}, number));
-        }).find("it was computed in the body of a loop, which is over") != std::string::npos);
+        }).find("it was computed in the body of a loop that has ended") != std::string::npos);
   const std::vector<Value> arguments{later[0], before};
   const std::string module = trace.module(arguments, {&result, 1}, std::vector<dist::hlo::Donation>{{1, 0}});
   CHECK(module.find("@main(%3: tensor<f32>, %0: tensor<f32> {tf.aliasing_output = 0 : i32})") != std::string::npos);
@@ -80,7 +80,7 @@ TEST_CASE("the batch size is the number of rows of the trace") {
 TEST_CASE("the innermost trace of a thread is the current one, and a missing trace or zero replicas throws") {
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(Trace::current());
-        }).find("this thread traces none at the moment") != std::string::npos);
+        }).find("this thread does not trace a program at the moment") != std::string::npos);
   {
     const Trace outer{1};
     CHECK(&Trace::current() == &outer);

@@ -345,7 +345,7 @@ TEST_CASE("a collective in a run never matches one outside or in another run (sp
       CHECK(has(said, "The workers did not issue the same collectives"));
       CHECK(has(said, "outside run, number 1 of the runs and calls since the last collective"));
       CHECK(has(said, "in a run, number 1 of the runs and calls since the last collective"));
-      CHECK(has(said, "make runs of one process alone by strategy.run_here"));
+      CHECK(has(said, "use strategy.run_here for runs of one process"));
       CHECK(soon.holds());
     }
     {
@@ -534,13 +534,13 @@ TEST_CASE_TEMPLATE(
       const std::string inside = failure([&] {
         strategy.run([&](auto& replica) { static_cast<void>(replica.all_reduce(dist::sum, std::tuple{some(1), 2})); });
       });
-      CHECK(has(inside, "The replicas gave values that differ in structure (of replica 0 optional 0 has a value"));
+      CHECK(has(inside, "The replicas gave values with different structures (on replica 0 optional 0 has a value"));
       CHECK(sum_is_right());
       const std::string outside = failure([&] {
         const auto given = strategy.run([&](auto&) { return std::tuple{some(1), 2}; });
         static_cast<void>(strategy.reduce(dist::sum, given));
       });
-      CHECK(has(outside, "The workers gave values that differ in structure (of worker 0 optional 0 has a value"));
+      CHECK(has(outside, "The workers gave values with different structures (on worker 0 optional 0 has a value"));
       CHECK(sum_is_right());
       // A structure with an extra member on one worker: the next sum is correct.
       const std::string longer = failure([&] {
@@ -551,7 +551,7 @@ TEST_CASE_TEMPLATE(
             static_cast<void>(replica.all_reduce(dist::sum, std::tuple{1}));
         });
       });
-      CHECK(has(longer, "a part of values of another structure"));
+      CHECK(has(longer, "part of values with a different structure"));
       CHECK(sum_is_right());
       const std::string of_reduce = failure([&] {
         if (is_last())
@@ -559,7 +559,7 @@ TEST_CASE_TEMPLATE(
         else
           static_cast<void>(strategy.reduce(dist::sum, std::tuple{1}));
       });
-      CHECK(has(of_reduce, "a part of values of another structure"));
+      CHECK(has(of_reduce, "part of values with a different structure"));
       CHECK(sum_is_right());
       CHECK(soon.holds());
     }

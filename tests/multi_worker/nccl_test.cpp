@@ -177,7 +177,7 @@ TEST_CASE("workers with different versions of NCCL are rejected on all, with bot
   if (is_last()) fake_nccl::restart({.version = 21805});
   const std::string said = failure([] { Workers{with(1)}; });
   CHECK(has(said, dist::concat("NcclError ", static_cast<int>(ncclInvalidUsage))));
-  CHECK(has(said, dist::concat("that of worker ", ranks() - 1, " is 2.18.5")));
+  CHECK(has(said, dist::concat("libnccl of worker ", ranks() - 1, " is 2.18.5")));
   CHECK(has(said, "MultiWorker<RingAllReduce>"));
   fake_nccl::restart();
   meet();

@@ -174,7 +174,7 @@ TEST_CASE("invalid arguments and results are refused") {
           .find("The replicas of a compiled step were given different shapes ([2] and, on replica 1, [3], of a row)") ==
       0);
   CHECK(refused(mismatch, PerReplica<Floats>::of(Floats{Shape{1, 3}}, Floats{Shape{1, 3}}))
-            .find("An array of a program has another shape") == 0);
+            .find("An array of a program has the wrong shape") == 0);
   CHECK(refused(std::type_identity<dist::WrongStrategy>{}, batches<3>({1, 1, 1})).find("3 values for 2 replicas") !=
         std::string::npos);
   CHECK(step.programs() == 0);
@@ -196,5 +196,5 @@ TEST_CASE("invalid arguments and results are refused") {
   auto counts = strategy.compile([&](auto& replica) { replaced.assign_add(replica, 1.0F); });
   counts();
   replaced = strategy.variable<float>(Shape{}, 0.0F, "second");
-  CHECK(support::what_throws<dist::InvalidArgument>([&] { counts(); }).find("Variable 'first' has ended") == 0);
+  CHECK(support::what_throws<dist::InvalidArgument>([&] { counts(); }).find("Variable 'first' was destroyed") == 0);
 }

@@ -94,7 +94,7 @@ TEST_CASE("run inside a replica function is refused, and the strategy remains us
     CHECK_THROWS_AS(std::rethrow_exception(error.cause()), dist::WrongStrategy);
   }
   CAPTURE(message);
-  CHECK(message.find("run was called while a run of the same strategy is going on") != std::string::npos);
+  CHECK(message.find("run was called during a run of the same strategy") != std::string::npos);
   CHECK(strategy.reduce(dist::sum, strategy.run([](auto& r) { return r.all_reduce(dist::sum, 1); })) == 4);
 }
 

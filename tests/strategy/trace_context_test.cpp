@@ -317,7 +317,8 @@ TEST_CASE("unsupported operations are refused during tracing") {
   CHECK(refusal(3).find("Variable 'weights' has no single value (its shape is [2])") == 0);
   CHECK(refusal(4).find("A traced array does not fit variable 'weights' (its shape is [3], the variable's [2])") == 0);
   CHECK(refusal(5).find("Variable 'small' cannot hold the value given (200 is outside the range of ") == 0);
-  CHECK(refusal(6).find("hlo::all_gather is not for this program (it is for 3 replicas, and the program for 2)") == 0);
+  CHECK(refusal(6).find("hlo::all_gather does not fit this program (it is for 3 replicas, but the program is for 2)") ==
+        0);
   CHECK(weights.read(strategy.scope())[0] == 1);
 }
 

@@ -29,8 +29,8 @@ namespace detail {
 inline void require_one_dense_shape(std::size_t rank, const Shape& its, const Shape& of_first) {
   if (its != of_first)
     throw ShapeMismatch(concat("The indexed slices of replica ", rank, " cannot be reduced with replica 0's"),
-                        concat("they are of arrays of shape ", to_string(its), " and ", to_string(of_first)),
-                        "Give slices of one array on every replica");
+                        concat("their arrays have shapes ", to_string(its), " and ", to_string(of_first)),
+                        "Give slices of the same array on every replica");
 }
 
 /// The slices of all members, concatenated in rank order, and each member's number of rows. A collective call.
@@ -71,8 +71,9 @@ template <class Collectives, class T>
 template <class Collectives, class Op, class T>
 [[nodiscard]] IndexedSlices<T> all_reduce_slices(const Collectives& collectives, Op, const IndexedSlicesView<T>& mine,
                                                  std::size_t replicas_of_member = 1) {
-  static_assert(std::same_as<Op, Sum> || std::same_as<Op, Mean>,
-                "indexed slices are reduced by sum or mean, in which rows that nobody gave count as zero");
+  static_assert(
+      std::same_as<Op, Sum> || std::same_as<Op, Mean>,
+      "indexed slices are reduced by sum or mean, in which missing rows count as zero: give dist::sum or dist::mean");
   if constexpr (detail::require_reduce_op<Op, T>()) {
     constexpr bool is_mean = std::same_as<Op, Mean>;
     constexpr std::string_view operation = is_mean ? "mean of indexed slices" : "sum of indexed slices";

@@ -75,7 +75,7 @@ class BackgroundCollectives {
   explicit BackgroundCollectives(Ops ops, BackgroundProgress progress = BackgroundProgress::by_a_thread)
       : ops_(std::move(ops)), progress_(progress), tasks_(16) {
     if (progress == BackgroundProgress::by_a_thread)
-      thread_ = detail::start_service_thread("collectives in the background", [this] { work(); });
+      thread_ = detail::start_service_thread("background collectives", [this] { work(); });
   }
   BackgroundCollectives(const BackgroundCollectives&) = delete;
   BackgroundCollectives& operator=(const BackgroundCollectives&) = delete;
@@ -242,9 +242,9 @@ void BackgroundCollectives<Ops>::cancel(const std::exception& error) noexcept {
   if (ops_.communicator().size() == 1)
     failure_ = nullptr;
   else if (!failure_)
-    fail(std::make_exception_ptr(
-             InvalidArgument("Collectives in the background were used after a failure", error.what(),
-                             "Make what uses them, such as nn::OverlappedAllReduce, anew on all workers")),
+    fail(std::make_exception_ptr(InvalidArgument(
+             "Background collectives were used after a failure", error.what(),
+             "Create the object that uses them, such as nn::OverlappedAllReduce, again on all workers")),
          started_);
 }
 
@@ -252,7 +252,7 @@ template <ReportsFailures Ops>
 void BackgroundCollectives<Ops>::require_whole() const {
   const std::lock_guard lock{mutex_};
   if (failure_) std::rethrow_exception(failure_);
-  if (alone_) CallSequence::refuse_alone("a collective in the background");
+  if (alone_) CallSequence::refuse_alone("a background collective");
 }
 
 template <ReportsFailures Ops>
@@ -261,8 +261,9 @@ void BackgroundCollectives<Ops>::wait(Ticket ticket, bool performs) {
   const std::lock_guard lock{mutex_};
   if (failure_ && !before(ticket, failed_)) std::rethrow_exception(failure_);
   if (!before(ticket, first_dropped_) && !before(last_dropped_, ticket))
-    throw InvalidArgument("A collective in the background was waited for that was dropped",
-                          "a failure, or the end of what had started it, came before it began", "Start it again");
+    throw InvalidArgument("The program waits for a background collective that was dropped",
+                          "a failure occurred, or the object that started it ended, before the collective began",
+                          "Start it again");
 }
 
 template <ReportsFailures Ops>
@@ -278,7 +279,7 @@ auto BackgroundCollectives<Ops>::push(Task task) -> Started {
   Ticket ticket = 0;
   {
     const std::lock_guard lock{mutex_};
-    if (alone_) CallSequence::refuse_alone("a collective in the background");
+    if (alone_) CallSequence::refuse_alone("a background collective");
     task.runs = runs_;
     if (waiting_ == tasks_.size()) {
       std::rotate(tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(first_), tasks_.end());

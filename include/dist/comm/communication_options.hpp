@@ -22,7 +22,8 @@ enum class Implementation : unsigned char { automatic, ring, nccl };
   if (upper == "AUTO") return Implementation::automatic;
   if (upper == "RING") return Implementation::ring;
   if (upper == "NCCL") return Implementation::nccl;
-  throw InvalidArgument(concat(quoted(name), " is not an implementation of collectives"), "AUTO, RING and NCCL are",
+  throw InvalidArgument(concat(quoted(name), " is not an implementation of collectives"),
+                        "the implementations are AUTO, RING and NCCL",
                         "Use one of these, or AUTO to let the library choose");
 }
 

@@ -174,10 +174,10 @@ template <class On>
   constexpr bool applies = FusesUpdate<On, float, Sum>;
   constexpr bool scatters = HasReduceScatter<On, float, Sum>;
   constexpr bool updates = HasUpdateShards<On, float>;
-  static_assert(tells,
-                "this policy does not tell failures: with_timeout(timeout) returns its own type, and begin_attempt(), "
-                "cancel(notice), cancel(exception) and is_broken() come with dist::Membership; see the concept "
-                "dist::ReportsFailures");
+  static_assert(
+      tells,
+      "this policy does not report failures: with_timeout(timeout) returns its own type, and dist::Membership provides "
+      "begin_attempt(), cancel(notice), cancel(exception) and is_broken(); see the concept dist::ReportsFailures");
   static_assert(all_reduces, "this policy lacks all_reduce(reduction, values): see the concept dist::Collectives");
   static_assert(broadcasts, "this policy lacks broadcast(root, values): see the concept dist::Collectives");
   static_assert(gathers, "this policy lacks all_gather(mine, counts, all): see the concept dist::Collectives");

@@ -183,12 +183,11 @@ template <class Update, class T>
   constexpr bool copied = std::is_trivially_copyable_v<Update>;
   constexpr bool updates = CalledAsUpdate<Update, T>;
   static_assert(copied,
-                "an update is copied to where the elements are, so it must be trivially copyable: let it hold numbers, "
-                "pointers and views, not containers");
-  static_assert(
-      updates || !copied,
-      "an update is called as update(i, weight, gradient), with an index and two values of the elements' type, "
-      "and returns the new weight in just that type; see the concept dist::ElementUpdate");
+                "an update is copied to the memory of the elements, so it must be trivially copyable: let it hold "
+                "numbers, pointers and views, not containers");
+  static_assert(updates || !copied,
+                "an update is called as update(i, weight, gradient), with an index and two values of the elements' "
+                "type, and returns the new weight in exactly that type; see the concept dist::ElementUpdate");
   return copied && updates;
 }
 

@@ -38,13 +38,13 @@ DIST_INLINE FailureNotice FailureNotice::for_good() const {
 }
 
 DIST_COLD void FailureNotice::raise(std::size_t rank, std::string_view host) const {
-  const std::string by = concat("worker ", rank, " (host ", host, ") says: ", why_.data());
+  const std::string by = concat("worker ", rank, " (host ", host, ") reports: ", why_.data());
   switch (kind_) {
     case Kind::mismatch:
       throw detail::different_calls("worker", by);
     case Kind::deadline:
       throw DeadlineExceeded("A worker waited too long for others", by,
-                             "Find out what those wait for that did not come, or give the strategy a longer timeout");
+                             "Find out what the missing workers wait for, or give the strategy a longer timeout");
     case Kind::lost:
       throw Unavailable(static_cast<std::size_t>(rank_), host_.data(), by,
                         "See what that worker printed last, then start all workers again");

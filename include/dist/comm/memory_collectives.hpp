@@ -23,7 +23,7 @@ template <class C>
 class Membership {
   static constexpr bool tells_failures = ReportsFailures<C>;
   static_assert(tells_failures,
-                "a communicator tells failures, with empty functions where nobody is to be told: begin_attempt(), "
+                "a communicator must report failures, with empty functions if it has no peers: add begin_attempt(), "
                 "cancel(notice), cancel(exception), is_broken() and with_timeout(timeout), as in the concept "
                 "dist::ReportsFailures");
 

@@ -18,18 +18,18 @@ DIST_INLINE void NeighborMismatch::raise() const {
   if (sent.is_there != 0 && received.is_there != 0) {
     const bool other_type = sent.elements == received.elements && sent.element_bytes == received.element_bytes &&
                             sent.on_device == received.on_device;
-    throw ShapeMismatch(concat("Replica ", to, " does not expect what replica ", from, " sends to it"),
-                        concat(which, " has ", described(sent), ", and where it is received there are ",
-                               described(received), other_type ? ", of another type" : ""),
-                        "Send and receive as many elements, of the same type, in the same order, both in memory of "
-                        "the host or both in memory of devices");
+    throw ShapeMismatch(concat("Replica ", to, " does not expect the message that replica ", from, " sends to it"),
+                        concat(which, " has ", described(sent), ", but the receiver expects ", described(received),
+                               other_type ? ", of another type" : ""),
+                        "Send and receive the same number of elements of the same type, in the same order, both in "
+                        "memory of the host or both in memory of devices");
   }
-  throw CollectiveMismatch("The replicas do not agree on who is whose neighbour",
+  throw CollectiveMismatch("The replicas do not agree on their neighbours",
                            sent.is_there != 0 ? concat("replica ", from, " sends ", which, ", of ", described(sent),
                                                        ", which replica ", to, " does not receive")
                                               : concat("replica ", to, " receives ", which, ", of ",
                                                        described(received), ", which replica ", from, " does not send"),
-                           "Let each replica receive from another one as often as that one sends to it");
+                           "Let each replica receive every message that another replica sends to it, and no others");
 }
 
 DIST_INLINE void sort_messages(std::vector<SendTo>& sends) {
@@ -106,16 +106,16 @@ DIST_INLINE NeighborMismatch mismatch_alone(std::span<const SendTo> sends, std::
 }
 
 DIST_INLINE void refuse_neighbor(std::size_t peer, std::size_t size) {
-  throw InvalidArgument("There is no such neighbour", concat("replica ", peer, " of ", size),
+  throw InvalidArgument("A neighbour does not exist", concat("replica ", peer, " of ", size),
                         "Give neighbours from 0 to num_replicas_in_sync() - 1");
 }
 
 DIST_INLINE void refuse_memory_of_device() {
   throw InvalidArgument(
-      "neighbor_exchange was given memory of a device",
-      "the replicas of this strategy work in the host's memory, and have no queue that copies it",
-      "Give buffers of the strategy that runs the replica function, or name one whose replicas are on "
-      "such devices, such as Mirrored<DirectAllReduce, Cuda>");
+      "neighbor_exchange was given device memory",
+      "the replicas of this strategy work in host memory, and have no queue that copies device memory",
+      "Give buffers of the strategy that runs the replica function, or use a strategy whose replicas are on such "
+      "devices, such as Mirrored<DirectAllReduce, Cuda>");
 }
 
 }  // namespace dist::detail

@@ -74,8 +74,8 @@ class AgreedStructure {
       while (first < 64 && (all[rank].with_value >> first & 1) == (all[0].with_value >> first & 1)) ++first;
       const bool has_value = first < 64 && (all[0].with_value >> first & 1) != 0;
       throw ShapeMismatch(
-          concat("The ", member, "s gave values that differ in structure"),
-          concat("of ", member, " 0 optional ", first, has_value ? " has a value" : " has none", ", of ", member, " ",
+          concat("The ", member, "s gave values with different structures"),
+          concat("on ", member, " 0 optional ", first, has_value ? " has a value" : " has none", ", on ", member, " ",
                  rank, has_value ? " it has none" : " it has one", "; optionals are counted from 0, outer ones first"),
           concat("Give an optional a value on every ", member, " or on none"));
     }

@@ -21,15 +21,15 @@
 // Reasons to use the results of calls. Named ranges are changed in place, so these calls then return nothing.
 /// The compiler's warning for an unused result of `all_reduce`.
 #define DIST_ALL_REDUCE_RETURNS \
-  "all_reduce of a value returns the reduction and leaves the operand as it was: x = replica.all_reduce(op, x)"
+  "all_reduce of a value returns the reduction and leaves the operand unchanged: x = replica.all_reduce(op, x)"
 /// The compiler's warning for an unused result of `broadcast`.
 #define DIST_BROADCAST_RETURNS \
-  "broadcast of a value returns the root's and leaves the operand as it was: config = replica.broadcast(config, root)"
+  "broadcast of a value returns the root's value and leaves the operand unchanged: x = replica.broadcast(x, root)"
 /// The compiler's warning for an unused result of `all_gather`.
 #define DIST_ALL_GATHER_RETURNS "all_gather returns the values of all replicas: all = replica.all_gather(mine, axis)"
 /// The compiler's warning for an unused result of `reduce`.
 #define DIST_REDUCE_RETURNS \
-  "reduce returns the reduction and leaves the values as they were: x = strategy.reduce(op, values)"
+  "reduce returns the reduction and leaves the values unchanged: x = strategy.reduce(op, values)"
 /// The compiler's warning for an unused result of `gather`.
 #define DIST_GATHER_RETURNS "gather returns the values of all replicas: all = strategy.gather(values, axis)"
 
@@ -157,9 +157,9 @@ constexpr void require_no_gaps(const R& range) {
     dense = (range.innerSize() <= 1 || range.innerStride() == 1) &&
             (range.outerSize() <= 1 || range.outerStride() == range.innerSize());
   if (!dense)
-    throw InvalidArgument("The elements of a view do not lie one after another",
+    throw InvalidArgument("The elements of a view are not contiguous",
                           concat("there are gaps between its ", std::size(range), " elements"),
-                          "Copy them to an array of their own first");
+                          "Copy them to an array first");
 }
 
 template <class T, class E>
@@ -216,7 +216,7 @@ template <NumberRange R>
       row_by_row = R::IsRowMajor;
     }
   } else if constexpr (HasExtents<const R>) {  // mdspan
-    static_assert(R::rank() <= Shape::max_rank, "a range has more axes than dist::Shape counts");
+    static_assert(R::rank() <= Shape::max_rank, "a range has more axes than dist::Shape supports");
     rank = R::rank();
     std::size_t stride = 1;
     for (std::size_t axis = rank; axis-- > 0;) {
@@ -226,7 +226,8 @@ template <NumberRange R>
     }
   }
   if (!row_by_row)
-    throw InvalidArgument("The elements of a matrix do not lie row by row", "those of a tensor do",
+    throw InvalidArgument("The elements of a matrix are not stored row by row",
+                          "a tensor stores its elements row by row",
                           "Give a row-major matrix, or a function that fills the tensor");
   return Shape(std::span<const std::size_t>{extents, rank});
 }
@@ -280,8 +281,8 @@ template <class Op, class V>
   constexpr bool is_own = !takes_extremes && !is_memberwise && NamesItself<Op>;
   constexpr bool has_records = (takes_extremes || is_own) && holds_records<V>();
   static_assert(!(has_records && takes_extremes),
-                "min and max of a struct, pair or tuple would combine each member by itself, and may give a value that "
-                "no replica had: reduce the members one by one, or choose a whole value after an all_gather");
+                "min and max of a struct, pair or tuple would combine each member separately, and may give a value "
+                "that no replica had: reduce the members one by one, or choose a whole value after an all_gather");
   static_assert(!(has_records && is_own),
                 "a reduction of your own combines numbers, not whole structs, pairs or tuples: reduce the members one "
                 "by one, or combine whole values after an all_gather");

@@ -195,10 +195,9 @@ inline constexpr bool returns_view<std::optional<T>> = returns_view<T>;
 /// Returns the decayed type of a replica function's result. Rejects views.
 template <class Returned>
 constexpr auto require_lasting_result() {
-  static_assert(
-      !returns_view<Returned>,
-      "a replica function returns a view, whose elements may have ended with it: return a number, a Tensor or another "
-      "value that owns them, or dist::lasting(view) where they outlive the run");
+  static_assert(!returns_view<Returned>,
+                "a replica function returns a view, whose elements may not outlive the function: return a number, a "
+                "Tensor or another value that owns them, or dist::lasting(view) if they outlive the run");
   return std::type_identity<typename WithoutLasting<Returned>::Type>{};
 }
 
@@ -210,10 +209,9 @@ using Received = decltype(select_replica(std::size_t{}, std::declval<std::remove
 template <class Fn, class Context, class... Args>
 [[nodiscard]] constexpr bool require_replica_function() {
   constexpr bool callable = is_callable<std::remove_reference_t<Fn>, Context&, Received<Args>...>();
-  static_assert(
-      callable,
-      "run calls its function with the replica context by reference, then with what the replica receives of each "
-      "argument (of a PerReplica its own value): this function does not take these");
+  static_assert(callable,
+                "run calls its function with the replica context by reference, then with the replica's part of each "
+                "argument (its own value of a PerReplica): this function does not take these");
   return callable;
 }
 
@@ -223,7 +221,7 @@ template <class Result>
   constexpr bool has_place = std::default_initializable<Result>;
   static_assert(
       has_place,
-      "what a replica function returns must be default-constructible: its place is made before the replicas run");
+      "the result of a replica function must be default-constructible: its place is created before the replicas run");
   return has_place;
 }
 

@@ -26,7 +26,7 @@ auto run_collectively(const S& strategy, Call&& call) {
       strategy.workers().cancel(error);
       throw;
     } catch (...) {
-      strategy.workers().cancel("it threw something that is not a std::exception");
+      strategy.workers().cancel("an object that is not a std::exception");
       throw;
     }
   } else {

@@ -90,7 +90,7 @@ concept KeepsVariablesOnHost = Strategy<S> && S::Device::Space::host_accessible;
 
 /// The error message for an object, such as "an nn::Metric", without a strategy; `example` shows the correct call.
 #define DIST_NEEDS_STRATEGY(object, example) \
-  object " is made on a strategy, which is its first argument, such as a dist::Default or a dist::Mirrored: " example
+  object " needs a strategy as its first argument, such as a dist::Default or a dist::Mirrored: " example
 
 namespace detail {
 /// A type other than a strategy.

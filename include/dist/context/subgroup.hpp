@@ -105,7 +105,7 @@ class Subgroup {
   template <Reducible T>
   void broadcast(std::span<T> values, std::size_t root, const CommunicationOptions& options = {}) const {
     if (root >= size())
-      throw InvalidArgument("There is no member of the subgroup to broadcast from",
+      throw InvalidArgument("The root of a broadcast in a subgroup is out of range",
                             concat("root ", root, " of ", size(), " replicas"), "Give a root from 0 to size() - 1");
     std::vector<SendTo> sends;
     std::vector<ReceiveFrom> receives;

@@ -59,7 +59,7 @@ class Axes {
     if (!fits)
       throw ShapeMismatch(concat("The values of ", what, " 0 and ", what, " ", part, " cannot be concatenated"),
                           concat("shapes ", to_string(first), " and ", to_string(shapes[part]), " along axis ", along),
-                          "Give values of one rank whose extents differ along that axis only");
+                          "Give values of the same rank whose extents differ along that axis only");
     extents[along] += shapes[part][along];
   }
   return Shape(std::span<const std::size_t>{extents, first.rank()});

@@ -2,7 +2,7 @@
 #pragma once
 
 #if __cplusplus < 202002L
-#error "dist needs C++20: compile with -std=c++20, or in CMake link dist::dist, which asks for it"
+#error "dist needs C++20: compile with -std=c++20, or in CMake link dist::dist, which adds this option"
 #include <cpp20>  // does not exist; only a missing header ends a compilation
 #endif
 

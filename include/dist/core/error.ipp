@@ -39,7 +39,8 @@ DIST_COLD Unavailable::Unavailable(std::string_view problem, std::size_t rank, s
 
 DIST_COLD PeerError::PeerError(std::size_t rank, std::string_view host, std::string_view what)
     : Error(concat("Worker ", rank, " on host ", host, " failed"),
-            "it told the others instead of coming to a collective", concat("It threw: ", what)),
+            "it reported the failure to the other workers instead of taking part in a collective",
+            concat("It threw: ", what)),
       rank_(rank),
       host_(host),
       thrown_(what) {}

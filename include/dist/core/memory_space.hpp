@@ -42,7 +42,7 @@ DIST_HD constexpr void require_host_access() {
 /// Contiguous elements in memory that the host cannot access: a std::span without element access.
 template <class T, MemorySpace Where>
 class DeviceSpan {
-  static_assert(!Where::host_accessible, "what the host may touch is a std::span");
+  static_assert(!Where::host_accessible, "memory that the host may touch is a std::span");
 
  public:
   using element_type = T;

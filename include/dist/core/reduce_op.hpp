@@ -224,7 +224,7 @@ concept ResultFor = Reducible<R> &&(Floating<T> ? Floating<R> && sizeof(R) >= si
 template <class Fn, Reducible Identity>
 struct ReductionBy : detail::IdentityFinish {
   static_assert(std::is_empty_v<Fn> && std::is_default_constructible_v<Fn>,
-                "a reduction's function has no state, as processes combine values by calls of their own: give "
+                "a reduction's function cannot have state, because each process calls its own copy: give "
                 "dist::reduction a lambda without captures or a function object without members");
   static constexpr std::string_view name = detail::type_name<Fn>();
 
@@ -327,16 +327,16 @@ template <class Op, class T>
   constexpr bool has_name = requires { Op::name; };
   constexpr bool is_function = std::is_invocable_v<const Op&, T, T> && !has_name;
   static_assert(!is_function,
-                "a function becomes a reduction together with its identity, the value that changes no other: "
-                "dist::reduction(std::multiplies<>{}, 1)");
+                "a function is a reduction only together with its identity, the value that does not change other "
+                "values: dist::reduction(std::multiplies<>{}, 1)");
   static_assert(has_name || is_function,
-                "this is no reduction: give dist::sum, dist::mean, dist::min, dist::max, dist::prod, a bitwise one, or "
-                "dist::reduction(function, identity)");
+                "this is not a reduction: give dist::sum, dist::mean, dist::min, dist::max, dist::prod, a bitwise one, "
+                "or dist::reduction(function, identity)");
   constexpr bool fits = ReduceOp<Op, T>;
-  static_assert(
-      !has_name || fits,
-      "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod do not take "
-      "bool, bitwise reductions need an integer type; one of your own needs an identity, a call and a finish for it");
+  static_assert(!has_name || fits,
+                "this reduction does not combine values of this type: Mean needs a floating-point type, Sum and Prod "
+                "do not take bool, bitwise reductions need an integer type; your own reduction needs an identity, a "
+                "call operator and a finish function for it");
   return fits;
 }
 /// True if a queue can combine these values with `Op`; otherwise a single readable compile error.

@@ -9,12 +9,12 @@ namespace detail {
 DIST_COLD void refuse_rank(std::size_t rank) {
   throw InvalidArgument("A shape has too many axes",
                         concat(rank, " given, at most ", Shape::max_rank, " are supported"),
-                        "Merge axes that are never indexed apart");
+                        "Merge axes that are never indexed separately");
 }
 
 DIST_COLD void refuse_extents(std::size_t rank) {
   throw InvalidArgument("A shape has too many elements", concat("the product of ", rank, " extents exceeds 64 bits"),
-                        "Look for an extent that was computed or read wrongly");
+                        "Look for an extent that was computed or read incorrectly");
 }
 
 DIST_COLD void refuse_elements(std::size_t elements, const Shape& shape) {

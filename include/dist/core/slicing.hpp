@@ -144,10 +144,9 @@ namespace detail {
 /// True if all parts are valid parts of a slice; otherwise a readable compile error.
 template <class... Parts>
 [[nodiscard]] consteval bool require_slice_parts() {
-  static_assert(
-      (satisfied<SlicePart<Parts>> && ...),
-      "a slice is made of whole numbers, Range, ellipsis and new_axis, one for each axis; rows that a list names are "
-      "gathered");
+  static_assert((satisfied<SlicePart<Parts>> && ...),
+                "a slice consists of integers, Range, ellipsis and new_axis, one for each axis: to select rows by a "
+                "list, gather them");
   return (SlicePart<Parts> && ...);
 }
 

@@ -10,21 +10,22 @@ DIST_INLINE Selection::Builder::Builder(std::string_view what, const Shape& shap
     : what_(what), of_(shape), named_(static_cast<std::size_t>(named_axes)) {
   if (named_ > of_.rank())
     throw InvalidArgument(concat("A slice of ", what_, " names ", named_, " axes"),
-                          concat("the shape is ", to_string(of_)), "Name as many axes as there are, or fewer");
+                          concat("the shape is ", to_string(of_)), "Name at most as many axes as the shape has");
 }
 DIST_INLINE void Selection::Builder::add(std::ptrdiff_t index) {
   const std::size_t extent = of_[next_];
   const std::ptrdiff_t counted = index < 0 ? index + static_cast<std::ptrdiff_t>(extent) : index;
   if (counted < 0 || static_cast<std::size_t>(counted) >= extent)
-    throw InvalidArgument(concat("Slice index ", index, " of axis ", next_, " of ", what_, " is out of range"),
-                          concat("the shape is ", to_string(of_)),
-                          "Give an index from 0 to the extent - 1, or from -1 to its negative, counted from the end");
+    throw InvalidArgument(
+        concat("Slice index ", index, " of axis ", next_, " of ", what_, " is out of range"),
+        concat("the shape is ", to_string(of_)),
+        "Give an index from 0 to the extent - 1, or from -1 to the negative extent, counted from the end");
   axes_[next_++] = {static_cast<std::size_t>(counted), 1, 1};
 }
 DIST_INLINE void Selection::Builder::add(const Range& range) {
   if (range.step == 0)
-    throw InvalidArgument(concat("The step of a slice of axis ", next_, " of ", what_, " is 0"), "it would never end",
-                          "Give a positive step, or a negative one to go backwards");
+    throw InvalidArgument(concat("The step of a slice of axis ", next_, " of ", what_, " is 0"),
+                          "the slice would never end", "Give a positive step, or a negative one to go backwards");
   const auto extent = static_cast<std::ptrdiff_t>(of_[next_]);
   const bool forwards = range.step > 0;
   const std::ptrdiff_t least = forwards ? 0 : -1;  // before the first index of the axis
@@ -44,7 +45,7 @@ DIST_INLINE void Selection::Builder::add(const Range& range) {
 DIST_INLINE void Selection::Builder::add(Ellipsis) {
   if (has_ellipsis_)
     throw InvalidArgument(concat("A slice of ", what_, " has two ellipses"),
-                          "it does not say how many axes each of them stands for", "Use ellipsis once");
+                          "the number of axes of each one is ambiguous", "Use ellipsis once");
   has_ellipsis_ = true;
   for (std::size_t whole = of_.rank() - named_; whole > 0; --whole) add(Range{});
 }
@@ -58,7 +59,8 @@ DIST_INLINE Selection Selection::Builder::finish() {
 DIST_INLINE void Selection::Builder::append(std::size_t extent) {
   if (rank_ == Shape::max_rank)
     throw InvalidArgument(concat("A slice of ", what_, " has too many axes"),
-                          concat("more than ", Shape::max_rank, ", with the new ones"), "Use new_axis less often");
+                          concat("more than ", Shape::max_rank, ", including the new ones"),
+                          "Use new_axis fewer times");
   extents_[rank_++] = extent;
 }
 
@@ -69,8 +71,9 @@ DIST_INLINE void require_mask(std::string_view what, const Shape& shape, const S
   for (std::size_t axis = 0; fits && axis < mask.rank(); ++axis) fits = mask[axis] == shape[axis];
   if (!fits)
     throw ShapeMismatch(concat("A mask does not fit ", what),
-                        concat("the mask has shape ", to_string(mask), ", and what it chooses from ", to_string(shape)),
-                        "Give a mask whose extents are the first ones of the shape, at least one");
+                        concat("the mask has shape ", to_string(mask),
+                               ", and the value that it selects from has shape ", to_string(shape)),
+                        "Give a mask whose extents are the first extents of the shape, at least one");
 }
 
 }  // namespace detail

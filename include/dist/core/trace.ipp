@@ -152,8 +152,8 @@ DIST_INLINE void Trace::append_to_file(const std::string& path) const {
 }
 
 DIST_COLD void Trace::refuse(const std::string& path) {
-  throw FileError(path, "A trace could not be written", std::strerror(errno),
-                  "Give a path in a folder that exists, with room for it");
+  throw FileError(path, "could not be written as a trace", std::strerror(errno),
+                  "Give a path in an existing folder with enough free space");
 }
 
 DIST_COLD void Trace::name_thread() noexcept {
@@ -203,9 +203,9 @@ DIST_INLINE std::string Trace::quoted(std::string_view name) {
 DIST_INLINE TraceFile::TraceFile(std::string path, std::size_t capacity) : path_(std::move(path)), trace_(capacity) {
   Trace* none = nullptr;
   if (!detail::active_trace.compare_exchange_strong(none, &trace_))
-    throw WrongStrategy("A second trace was asked for",
-                        "one TraceFile lives already, DIST_TRACE is set, or NvtxRanges live without a trace",
-                        "End the first one before, and make NvtxRanges after the TraceFile");
+    throw WrongStrategy("A second trace was requested",
+                        "a TraceFile exists already, DIST_TRACE is set, or NvtxRanges exist without a trace",
+                        "End the first trace before, and create NvtxRanges after the TraceFile");
   try {
     Trace::clear_file(path_);
   } catch (...) {
@@ -220,7 +220,7 @@ DIST_INLINE TraceFile::~TraceFile() {
     trace_.append_to_file(path_);
     if (trace_.dropped() != 0)
       detail::Warning{}.emit(
-          concat(path_, " lacks ", trace_.dropped(), " events that found no room: give TraceFile a greater capacity."));
+          concat(path_, " lacks ", trace_.dropped(), " events that did not fit: give TraceFile a larger capacity."));
   } catch (const std::exception& error) {
     detail::Warning{}.emit(error.what());
   }

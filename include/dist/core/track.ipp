@@ -16,8 +16,8 @@ DIST_INLINE std::size_t WalkPath::begin(std::string_view name) {
 
 DIST_INLINE std::string_view WalkPath::leaf() {
   if (std::find(keys_.begin(), keys_.end(), key_) != keys_.end())
-    throw InvalidArgument(concat("Two parts of what is tracked are named '", key_, "'"),
-                          "one would take the place of the other", "Give one of them another name");
+    throw InvalidArgument(concat("Two tracked parts are named '", key_, "'"), "one would replace the other",
+                          "Give one of them another name");
   return keys_.emplace_back(key_);
 }
 

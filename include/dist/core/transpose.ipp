@@ -20,8 +20,8 @@ DIST_INLINE Shape transposed(const Shape& shape, std::span<const std::size_t> ax
     if (is_order) extents[i] = shape[axes[i]];
   }
   if (!is_order)
-    throw InvalidArgument("A tensor cannot be transposed like that",
-                          concat("its shape is ", to_string(shape), ", the order of axes {", joined(axes), "}"),
+    throw InvalidArgument("A tensor cannot be transposed in this order of axes",
+                          concat("its shape is ", to_string(shape), ", the order of axes is {", joined(axes), "}"),
                           "Name each axis once, counted from 0, such as {1, 0} for a matrix");
   return Shape{std::span<const std::size_t>{extents.data(), rank}};
 }

@@ -23,7 +23,7 @@ DIST_INLINE Arena::Arena(std::size_t replicas, std::size_t capacity) : capacity_
       unmap();
       throw OutOfMemory(concat("No address space for the arena of replica ", replica),
                         concat(capacity_, " bytes: ", std::strerror(code)),
-                        "Raise the limit on virtual memory (ulimit -v), or ask for fewer replicas");
+                        "Raise the limit on virtual memory (ulimit -v), or use fewer replicas");
     }
     // Collectives access all regions at once; with small pages they would be limited by TLB misses. A hint only.
     static_cast<void>(madvise(region, capacity_, MADV_HUGEPAGE));
@@ -68,9 +68,9 @@ DIST_INLINE std::size_t Arena::allocate(std::size_t bytes) {
   while (gap != free_.end() && gap->size() < size) ++gap;
   if (gap == free_.end() || bytes > capacity_)  // rounding up may have overflowed
     throw OutOfMemory("The strategy's arena is full",
-                      concat(bytes, " more bytes were asked for, the arena holds ", capacity_),
-                      "Free variables that are no longer used, raise the limits on virtual memory and file size "
-                      "(ulimit -v, -f) if there are any, or run on a machine with more memory");
+                      concat(bytes, " more bytes were requested, the arena holds ", capacity_),
+                      "Free unused variables, raise any limits on virtual memory and file size (ulimit -v, -f), or run "
+                      "on a machine with more memory");
   const std::size_t offset = gap->begin;
   for (std::size_t replica = 0; replica < replicas(); ++replica)
     if (!is_shared_ && mprotect(at(replica, offset), size, PROT_READ | PROT_WRITE) != 0)

@@ -40,9 +40,9 @@ DIST_INLINE std::vector<std::size_t> Cpu::processors(std::span<const std::size_t
 DIST_INLINE std::string Cpu::device_name(std::size_t device) { return concat("/", type, ":", device); }
 
 DIST_COLD void Cpu::refuse(std::string_view device) {
-  throw InvalidArgument(concat("Device '", device, "' is not there"),
-                        concat("this process may use ", count(), " of that type, from /", type, ":0 on"),
-                        "Name a device that is there, or widen the processors that the process may use");
+  throw InvalidArgument(concat("Device '", device, "' does not exist"),
+                        concat("this process may use ", count(), " of that type, numbered from /", type, ":0"),
+                        "Name an existing device, or let the process use more processors");
 }
 
 }  // namespace dist

@@ -11,7 +11,7 @@ DIST_INLINE std::string to_string(const DeviceName& device) { return concat("/",
 DIST_INLINE DeviceName parse_device_name(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
     throw InvalidArgument(concat(quoted(name), " does not name a device of this process"), why,
-                          "Write /cpu:0, /gpu:1 and so on");
+                          "Write a name such as /cpu:0 or /gpu:1");
   };
   DeviceName device{"", 0};
   std::string_view rest = name;
@@ -24,7 +24,7 @@ DIST_INLINE DeviceName parse_device_name(std::string_view name) {
       continue;
     }
     if (part.starts_with("replica:") || part.starts_with("task:")) {
-      if (part.substr(part.find(':')) != ":0") refuse("a process has only replica 0 and task 0 of its own job");
+      if (part.substr(part.find(':')) != ":0") refuse("a process has only replica 0 and task 0 of its job");
       continue;
     }
     if (part.starts_with("device:")) part.remove_prefix(std::string_view{"device:"}.size());
@@ -48,12 +48,12 @@ DIST_INLINE std::vector<std::size_t> devices_named(std::span<const std::string> 
                                                    std::size_t count, void (*refuse)(std::string_view name)) {
   if (names.empty())
     throw InvalidArgument("A strategy was given no device", "the list of devices is empty",
-                          "Name one or more devices, or leave the list out to get all of them");
+                          "Name one or more devices, or omit the list to use all devices");
   std::vector<std::size_t> devices;
   for (const std::string& name : names) {
     const DeviceName device = parse_device_name(name);
     if (device.type != type)
-      throw InvalidArgument(concat("Device '", name, "' is of another type than the strategy's"),
+      throw InvalidArgument(concat("Device '", name, "' has a different type than the strategy's devices"),
                             concat("the strategy computes on devices of type '", type, "'"),
                             concat("Name devices such as /", type, ":0, or use a strategy for that type"));
     if (device.index >= count) refuse(name);

@@ -32,8 +32,8 @@ class HwlocMachine {
     const bool created = hwloc_topology_init(&machine) == 0;
     machine_.reset(created ? machine : nullptr);
     if (!created || hwloc_topology_load(machine) != 0)
-      throw Error("hwloc cannot tell how this machine is built", std::strerror(errno),
-                  "Correct the environment variables that begin with HWLOC_, or do without hwloc's devices");
+      throw Error("hwloc cannot read the topology of this machine", std::strerror(errno),
+                  "Correct the environment variables that begin with HWLOC_, or do not use the devices of hwloc");
   }
 
   /// The processors below an object, possibly none.
@@ -101,8 +101,8 @@ class HwlocMachine {
   const Topology places = read_hwloc_topology(allowed_processors());
   if (replicas == 0 || replicas > places.size())
     throw InvalidArgument("hwloc cannot place that many replicas",
-                          concat(replicas, " were asked for, there are ", places.size(), " devices"),
-                          "Ask for one per device at most, or give a strategy the number of replicas alone");
+                          concat(replicas, " were requested, there are ", places.size(), " devices"),
+                          "Request at most one replica per device, or give the strategy only a number of replicas");
   std::vector<std::string> names;
   for (const std::size_t device : placement_order(places)) names.push_back(Cpu::device_name(device));
   names.resize(replicas);

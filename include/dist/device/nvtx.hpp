@@ -27,8 +27,8 @@ class NvtxRanges final : private SpanListener {
     Trace* const active = detail::active_trace.load();
     trace_ = active == nullptr ? &without_events_ : active;
     if (!trace_->set_listener(this))
-      throw WrongStrategy("Ranges of NVTX were asked for a second time", "NvtxRanges live already",
-                          "Make them once, for the whole program");
+      throw WrongStrategy("A second NvtxRanges object was created", "the first one still exists",
+                          "Create one for the whole program");
     domain_ = nvtxDomainCreateA("dist");
     if (active == nullptr) detail::active_trace.store(trace_);
   }

@@ -37,9 +37,9 @@ class Pending {
     if (arrival_->state == HostCopyState::State::under_way) queue_.wait();
     if (arrival_->state == HostCopyState::State::there) return;
     if (arrival_->why != nullptr) std::rethrow_exception(arrival_->why);
-    throw InvalidArgument("A value of a device was asked for that does not come to the host",
-                          "the work it is of was not done: it was to become a part of a graph, and did not",
-                          "Handle the error that came then, and compute the value anew");
+    throw InvalidArgument("A requested value of a device does not reach the host",
+                          "its work was not done, because it did not become part of a graph",
+                          "Handle the earlier error, and compute the value again");
   }
   [[nodiscard]] bool is_done() const { return arrival_->state != HostCopyState::State::under_way || queue_.is_done(); }
 

@@ -42,8 +42,8 @@ DIST_INLINE ReplicaThreads::ReplicaThreads(std::size_t replicas, std::span<const
       }});
   } catch (const std::exception& refusal) {
     stop();
-    throw OutOfMemory(concat("No thread for replica ", workers_.size() + 1, " of ", replicas), refusal.what(),
-                      "Ask for fewer replicas, or raise the limit on threads (ulimit -u)");
+    throw OutOfMemory(concat("Could not start a thread for replica ", workers_.size() + 1, " of ", replicas),
+                      refusal.what(), "Use fewer replicas, or raise the limit on threads (ulimit -u)");
   }
 }
 
@@ -66,8 +66,9 @@ DIST_INLINE void ReplicaThreads::leave_workers_processors() const noexcept {
 }
 
 DIST_COLD void ReplicaThreads::refuse_nested_run() {
-  throw WrongStrategy("run was called while a run of the same strategy is going on", "a replica function called it",
-                      "Call run outside replica functions and what they merge; merge_call sees all replicas at once");
+  throw WrongStrategy(
+      "run was called during a run of the same strategy", "a replica function called it",
+      "Call run outside of replica functions and functions of merge_call; merge_call sees all replicas at once");
 }
 
 DIST_COLD void ReplicaThreads::await_turn() const {
@@ -78,7 +79,7 @@ DIST_COLD void ReplicaThreads::await_turn() const {
   while (!in_turn_.compare_exchange_strong(none, self, std::memory_order_acquire)) {
     none = {};
     if (timeout_ > 0 && detail::monotonic_nanoseconds() - start > timeout_)
-      throw DeadlineExceeded("A call waited too long for that of another thread to the same strategy to end",
+      throw DeadlineExceeded("A call waited too long for the end of another thread's call of the same strategy",
                              concat("it waited ", std::chrono::nanoseconds{timeout_}),
                              "Find out what the other call waits for, or give the strategy a longer timeout");
     std::this_thread::sleep_for(std::chrono::microseconds{50});
@@ -88,8 +89,8 @@ DIST_COLD void ReplicaThreads::await_turn() const {
 DIST_INLINE std::size_t ReplicaThreads::checked(std::size_t replicas) {
   if (replicas == 0 || replicas > most_replicas)
     throw InvalidArgument("A strategy cannot have that many replicas",
-                          concat(replicas, " were asked for, 1 to ", most_replicas, " are possible"),
-                          "Ask for as many as there are cores");
+                          concat(replicas, " were requested, 1 to ", most_replicas, " are possible"),
+                          "Request one replica per core");
   return replicas;
 }
 
@@ -126,7 +127,7 @@ DIST_COLD void ReplicaThreads::rethrow() {
   } catch (const std::exception& exception) {
     throw ReplicaError(failed, status_.in_sync(), exception.what(), cause);
   } catch (...) {
-    throw ReplicaError(failed, status_.in_sync(), "it threw something that is not a std::exception", cause);
+    throw ReplicaError(failed, status_.in_sync(), "an object that is not a std::exception", cause);
   }
 }
 

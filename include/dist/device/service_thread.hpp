@@ -30,7 +30,8 @@ template <class Work>
     return thread;
   } catch (const std::exception& refusal) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw OutOfMemory(concat("No thread for ", for_what), refusal.what(), "Raise the limit on threads (ulimit -u)");
+    throw OutOfMemory(concat("Could not start a thread for ", for_what), refusal.what(),
+                      "Raise the limit on threads (ulimit -u)");
   }
 }
 

@@ -23,22 +23,22 @@ DIST_INLINE std::size_t SharedMemory::largest() noexcept {
 
 DIST_INLINE SharedMemory::SharedMemory(std::size_t bytes)
     : bytes_(bytes), descriptor_(detail::above_standard(memfd_create("dist", MFD_CLOEXEC))) {
-  if (descriptor_ < 0) refuse("there is no descriptor for it", errno);
+  if (descriptor_ < 0) refuse("no descriptor is available", errno);
   // Beyond the limit, a signal would terminate the process.
   if (bytes > largest()) {
     close(descriptor_);
-    refuse("it cannot be so large", EFBIG);
+    refuse("it is too large", EFBIG);
   }
   if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
     const int code = errno;
     close(descriptor_);
-    refuse("it cannot be so large", code);
+    refuse("it is too large", code);
   }
   void* const mapped = map();
   if (mapped == MAP_FAILED) {
     const int code = errno;
     close(descriptor_);
-    refuse("there is no address space for it", code);
+    refuse("no address space is available", code);
   }
   data_ = static_cast<std::byte*>(mapped);
 }
@@ -72,7 +72,7 @@ DIST_INLINE void* SharedMemory::map(int protection) const noexcept {
 }
 
 DIST_COLD void SharedMemory::refuse(const char* why, int code) const {
-  throw OutOfMemory(concat("No memory that processes share, of ", bytes_, " bytes"),
+  throw OutOfMemory(concat("Could not create shared memory of ", bytes_, " bytes"),
                     concat(why, ": ", std::strerror(code)),
                     "Raise the limits on virtual memory, file size and open files (ulimit -v, -f, -n)");
 }

@@ -6,7 +6,7 @@ namespace dist::detail {
 
 DIST_INLINE SignalFlag::SignalFlag(int signal) : signal_(signal) {
   if (exists.exchange(true))
-    throw InvalidArgument("A second PreemptionHandler was made", "the first one still waits for its signal",
+    throw InvalidArgument("A second PreemptionHandler was created", "the first one still waits for its signal",
                           "Use one for the whole program");
   is_set.store(false);
   status.store(0);
@@ -17,7 +17,7 @@ DIST_INLINE SignalFlag::SignalFlag(int signal) : signal_(signal) {
   if (sigaction(signal_, &handle, &before_) != 0) {
     exists.store(false);
     throw InvalidArgument(concat("Signal ", signal, " cannot be handled"), std::strerror(errno),
-                          "Give one that a program may handle, such as SIGTERM");
+                          "Give a signal that a program may handle, such as SIGTERM");
   }
 }
 

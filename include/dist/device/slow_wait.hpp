@@ -135,7 +135,7 @@ namespace detail {
 
 /// Polls `is_over()`, a non-blocking query of a device's runtime, with `pause()` in between, of at most about a
 /// millisecond. Throws DeadlineExceeded after `timeout` (0: never). `describe()` returns the name of the work: "queue 1
-/// of GPU 0"; `look` is a suggestion: "Look at nvidia-smi whether the GPU is lost".
+/// of GPU 0"; `look` is a suggestion: "Check with nvidia-smi whether the GPU is lost".
 template <class IsOver, class Pause, class Describe>
 void await(IsOver&& is_over, Pause&& pause, Describe&& describe, std::chrono::nanoseconds timeout,
            std::string_view look) {

@@ -63,9 +63,9 @@ DIST_INLINE Value reduce_scatter(std::string_view reduction, Value x, std::size_
 DIST_INLINE void require_replicas(std::size_t replicas, std::string_view collective) {
   const std::size_t traced = Trace::current().replicas();
   if (traced == replicas) return;
-  throw InvalidArgument(concat(collective, " is not for this program"),
-                        concat("it is for ", replicas, " replicas, and the program for ", traced),
-                        "Trace the program for as many replicas as the collective names");
+  throw InvalidArgument(concat(collective, " does not fit this program"),
+                        concat("it is for ", replicas, " replicas, but the program is for ", traced),
+                        "Trace the program for the number of replicas of the collective");
 }
 
 }  // namespace dist::hlo::untyped

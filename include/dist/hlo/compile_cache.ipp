@@ -102,7 +102,7 @@ DIST_INLINE void CompileCache::keep(const std::string& path, std::string_view ke
     file.commit();
   } catch (const Error& error) {
     static ::dist::detail::Warning warning;
-    warning.emit(concat("A compiled program is not kept: ", error.what()));
+    warning.emit(concat("A compiled program was not cached: ", error.what()));
   }
 }
 

@@ -26,16 +26,16 @@ template <class... Along, class T, std::size_t... Images, std::size_t... Kernels
   using K = Traced<T, Kernels...>;
   constexpr std::size_t last = sizeof...(Along) + 1;
   static_assert(X::rank == last + 1 && K::rank == last + 1,
-                "hlo::convolution needs images and kernels with two axes more than it is given hlo::Windows");
+                "hlo::convolution needs images and kernels with two more axes than it has hlo::Windows");
   static_assert(
       [] {
         std::size_t axis = 0;
         return ((Along::size == K::extents[axis++]) && ...);
       }(),
-      "hlo::convolution: the kernels have other extents than their hlo::Windows");
+      "hlo::convolution: the extents of the kernels differ from their hlo::Windows");
   static_assert(
       X::extents[last] % K::extents[last - 1] == 0 && K::extents[last] % (X::extents[last] / K::extents[last - 1]) == 0,
-      "hlo::convolution needs groups of equally many channels and kernels");
+      "hlo::convolution needs groups with equal numbers of channels and of kernels");
   constexpr auto extents = detail::with_windows<Along...>(detail::with(X::extents, last, K::extents[last]));
   return detail::TracedWith<T, extents>{untyped::convolution(images.value(), kernels.value(), {Along::axis()...})};
 }

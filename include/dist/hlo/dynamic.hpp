@@ -101,8 +101,8 @@ class Dynamic {
  private:
   void require_shape(const Shape& wanted) const {
     if (shape() == wanted) return;
-    throw ShapeMismatch("An array of a program has another shape", concat("it is ", shape(), ", and not ", wanted),
-                        "Give the program arrays of the shape for which its step is written");
+    throw ShapeMismatch("An array of a program has the wrong shape", concat("it is ", shape(), ", not ", wanted),
+                        "Give the program arrays of the shape that its step expects");
   }
 
   template <class Operation>

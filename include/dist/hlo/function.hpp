@@ -111,13 +111,14 @@ namespace detail {
 template <class... Arguments, class Body>
 [[nodiscard]] auto traced(std::size_t replicas, std::optional<std::size_t> rows, Body&& body, SourceLine place) {
   static_assert((TracedArray<TracedArgument<Arguments>> && ...),
-                "the arguments of hlo::trace are hlo::Traced<T, Extents...>, or hlo::Donated ones");
+                "the arguments of hlo::trace must be hlo::Traced<T, Extents...>, possibly as hlo::Donated");
   using Result = decltype(std::declval<Body&>()(std::declval<TracedArgument<Arguments>>()...));
   using Results = typename ResultsOf<Result>::Type;
   static_assert(are_traced<Results>,
-                "the function of hlo::trace returns a hlo::Traced<T, Extents...>, or a std::tuple of some");
+                "the function of hlo::trace must return an hlo::Traced<T, Extents...>, or a std::tuple of these");
   using Places = Donations<Results, Arguments...>;
-  static_assert(Places::all_taken, "no result has the type of a hlo::Donated argument, or other arguments take it");
+  static_assert(Places::all_taken,
+                "no result has the type of an hlo::Donated argument, or other arguments use this result");
   Trace trace{replicas, rows};
   const Scope scope{"program", place};
   const std::tuple arguments{TracedArgument<Arguments>{trace.argument(TracedArgument<Arguments>::type())}...};

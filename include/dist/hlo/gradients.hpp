@@ -27,8 +27,9 @@ namespace untyped {
 ///     const auto [of_weights, of_bias] = hlo::gradients(loss, std::tuple{weights, bias});
 template <class T, TracedArray... By>
 [[nodiscard]] std::tuple<By...> gradients(Traced<T> of, const std::tuple<By...>& by) {
-  static_assert(Floating<T> && (Floating<typename By::Element> && ...),
-                "hlo::gradients differentiates a floating-point number by arrays of such numbers");
+  static_assert(
+      Floating<T> && (Floating<typename By::Element> && ...),
+      "hlo::gradients differentiates a floating-point number with respect to arrays of floating-point numbers");
   return detail::arrays_of<std::tuple<By...>>(untyped::gradients(of.value(), detail::values_of(by)));
 }
 

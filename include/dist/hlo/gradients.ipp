@@ -44,10 +44,10 @@ DIST_INLINE std::vector<Value> gradients(Value of, std::span<const Value> by) {
       const Value gradient = known->second;
       if (operation.pullbacks.empty())
         throw InvalidArgument(concat("The gradient of the operation ", operation.name, " is not known"),
-                              concat("a number that depends on its result was to be differentiated",
+                              concat("the number to be differentiated depends on its result",
                                      operation.location == nullptr ? "" : concat("; it is in ", *operation.location)),
                               "Differentiate inside the body of a loop, stop the gradient with hlo::stop_gradient, or "
-                              "compute this with other operations");
+                              "compute the result with other operations");
       const Scope scope{operation};
       for (std::size_t i = 0; i < operation.operands.size(); ++i) {
         const Value operand = operation.operands[i];

@@ -54,7 +54,8 @@ template <std::size_t Axis, class T, std::size_t... Extents, std::size_t... OfPa
 /// and pass no gradient.
 template <class T, std::size_t Rows, std::size_t... OfRow, std::integral Index, std::size_t... OfRows>
 [[nodiscard]] Traced<T, OfRows..., OfRow...> take(Traced<T, Rows, OfRow...> table, Traced<Index, OfRows...> rows) {
-  static_assert(Rows != batch && ((OfRow != batch) && ...), "hlo::take cannot take rows of an array of a batch");
+  static_assert(Rows != batch && ((OfRow != batch) && ...),
+                "hlo::take cannot take rows of an array with an axis that is hlo::batch");
   return Traced<T, OfRows..., OfRow...>{untyped::take(table.value(), rows.value())};
 }
 
@@ -63,7 +64,7 @@ template <class T, std::size_t Rows, std::size_t... OfRow, std::integral Index, 
 [[nodiscard]] Traced<T, Rows, OfRow...> scatter_add(Traced<T, Rows, OfRow...> table, Traced<Index, OfRows...> rows,
                                                     Traced<T, OfRows..., OfRow...> updates) {
   static_assert(Rows != batch && ((OfRow != batch) && ...),
-                "hlo::scatter_add cannot add to rows of an array of a batch");
+                "hlo::scatter_add cannot add to rows of an array with an axis that is hlo::batch");
   return Traced<T, Rows, OfRow...>{untyped::scatter_add(table.value(), rows.value(), updates.value())};
 }
 

@@ -144,7 +144,7 @@ template <class SummedOfA, class SummedOfB, class BatchOfA = Axes<>, class Batch
   static_assert(detail::are_axes(used_of_a, of_a.size()) && detail::are_axes(used_of_b, of_b.size()),
                 "hlo::contract: an argument has no such axis, or it is named twice");
   static_assert(SummedOfA::list.size() == SummedOfB::list.size() && BatchOfA::list.size() == BatchOfB::list.size(),
-                "hlo::contract takes as many axes of one argument as of the other");
+                "hlo::contract takes the same number of axes of both arguments");
   static_assert(detail::at(of_a, used_of_a) == detail::at(of_b, used_of_b),
                 "hlo::contract: the two axes have different extents");
   constexpr auto extents =

@@ -71,8 +71,8 @@ class PerReplica {
   /// Waits for the array of a replica and returns it. Throws the error of the program, or DeadlineExceeded.
   [[nodiscard]] Tensor<Element> on(std::size_t replica) const {
     if (replica >= buffers_.size())
-      throw InvalidArgument(concat("There is no replica ", replica),
-                            concat("there are ", buffers_.size(), ", which are numbered from 0"),
+      throw InvalidArgument(concat("Replica ", replica, " does not exist"),
+                            concat("the program has ", buffers_.size(), ", numbered from 0"),
                             "Name another replica, or trace the program for more");
     return buffers_[replica].template download<Element>();
   }
@@ -91,7 +91,7 @@ class PerReplica {
       wanted += extent != batch ? concat(extent) : rows_ ? concat(*rows_) : "rows";
     }
     throw ShapeMismatch(concat("The array for replica ", replica, " does not fit"),
-                        concat("its shape is ", shape, ", and the program's [", wanted, "]"),
+                        concat("its shape is ", shape, ", but the program's shape is [", wanted, "]"),
                         "Give each replica an array of the shape for which the program was traced");
   }
 
@@ -144,13 +144,13 @@ class Program<std::tuple<Results...>(Arguments...)> {
       if (argument.replicas() != replicas)
         throw InvalidArgument(
             "A program cannot be executed",
-            concat("it has ", replicas, " replicas, and an argument has parts for ", argument.replicas()),
+            concat("it has ", replicas, " replicas, but an argument has parts for ", argument.replicas()),
             "Give each replica its part");
       if (argument.rows() && argument.rows() != rows_)
         throw ShapeMismatch(
             "A program cannot be executed",
-            concat("it is traced for batches of ", rows_.value_or(0), " rows, and an argument has ", *argument.rows()),
-            "Fill the batch up to the rows of the program, or trace one for these");
+            concat("it is traced for batches of ", rows_.value_or(0), " rows, but an argument has ", *argument.rows()),
+            "Pad the batch to the rows of the program, or trace a program for this number of rows");
       for (std::size_t replica = 0; replica < replicas; ++replica) lists[replica].push_back(&argument.buffer(replica));
     };
     (append(arguments), ...);

@@ -29,9 +29,9 @@ using StateFunction = std::function<std::vector<Value>(const std::vector<Value>&
 template <class Condition, class Body, TracedArray... State>
 [[nodiscard]] std::tuple<State...> loop(Condition&& condition, Body&& body, State... initial) {
   static_assert(std::same_as<std::invoke_result_t<Condition, State...>, Traced<bool>>,
-                "the condition of hlo::loop returns a hlo::Traced<bool>");
+                "the condition of hlo::loop must return an hlo::Traced<bool>");
   static_assert(std::same_as<std::invoke_result_t<Body, State...>, std::tuple<State...>>,
-                "the body of hlo::loop returns a std::tuple of what it is given");
+                "the body of hlo::loop must return a std::tuple of the types of its arguments");
   using All = std::tuple<State...>;
   return detail::arrays_of<All>(untyped::loop(
       [&](const std::vector<Value>& state) {
@@ -72,8 +72,8 @@ template <class T, std::size_t Count, std::size_t... Extents>
 template <class Body, TracedArray First, TracedArray... More, TracedArray... State>
 [[nodiscard]] std::tuple<State...> scan(Body&& body, const std::tuple<First, More...>& arrays, State... initial) {
   static_assert(detail::share_first_extent<First, More...>(),
-                "hlo::scan goes over arrays with the same extent along their first axis");
-  static_assert(First::extents[0] != batch, "hlo::scan cannot go over an axis that is hlo::batch");
+                "hlo::scan needs arrays with the same extent along their first axis");
+  static_assert(First::extents[0] != batch, "hlo::scan cannot iterate over an axis that is hlo::batch");
   const auto pass = [&](Traced<std::int32_t> index, State... state) {
     const auto next = std::apply(
         [&](auto... each) { return std::tuple<State...>{body(detail::element(each, index)..., state...)}; }, arrays);

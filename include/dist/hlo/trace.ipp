@@ -21,25 +21,25 @@ namespace detail {
 DIST_INLINE Trace::Trace(std::size_t replicas, std::optional<std::size_t> rows)
     : replicas_(replicas), rows_(rows), id_(detail::next_trace()), outer_(current_) {
   if (replicas == 0)
-    throw InvalidArgument("A program cannot be traced", "it is for no replica", "Ask for one replica or more");
+    throw InvalidArgument("A program cannot be traced", "it has no replicas", "Request one replica or more");
   if (rows == 0)
-    throw InvalidArgument("A program cannot be traced", "its batch has no rows", "Ask for one row or more");
+    throw InvalidArgument("A program cannot be traced", "its batch has no rows", "Request one row or more");
   current_ = this;
 }
 
 DIST_INLINE Trace& Trace::current() {
   if (current_ == nullptr)
-    throw InvalidArgument("A traced value was made or used outside of a program",
-                          "this thread traces none at the moment",
-                          "Make constants and compute in the function that is given to hlo::trace");
+    throw InvalidArgument("A traced value was created or used outside of a program",
+                          "this thread does not trace a program at the moment",
+                          "Create constants and compute in the function that is given to hlo::trace");
   return *current_;
 }
 
 DIST_INLINE std::size_t Trace::batch() const {
   if (!rows_)
-    throw InvalidArgument("An array with the extent hlo::batch is not for this program",
+    throw InvalidArgument("An array with the extent hlo::batch does not fit this program",
                           "the program is traced without a number of rows",
-                          "Give it to hlo::trace, behind the number of replicas");
+                          "Give hlo::trace the number of rows, after the number of replicas");
   return *rows_;
 }
 
@@ -90,8 +90,8 @@ DIST_INLINE const Trace::Entry& Trace::entry(Value value) const {
                           "it was computed while another function was traced",
                           "Give it to this program as an argument, or compute it there");
   if (!is_visible(value))
-    throw InvalidArgument("A traced value is not known here", "it was computed in the body of a loop, which is over",
-                          "Return it from the body, as a part of the loop's state");
+    throw InvalidArgument("A traced value is out of scope", "it was computed in the body of a loop that has ended",
+                          "Return it from the body, as part of the loop's state");
   return values_[value.number];
 }
 
@@ -151,8 +151,9 @@ DIST_INLINE std::string Trace::module(std::span<const Value> arguments, std::spa
                                       std::span<const Donation> donations) const {
   for (const Value argument : arguments_)
     if (std::find(arguments.begin(), arguments.end(), argument) == arguments.end())
-      throw InvalidArgument("A program has no module", concat("its argument ", name(argument), " is not listed"),
-                            "List each argument that was made while it was traced");
+      throw InvalidArgument("The module of a program cannot be created",
+                            concat("its argument ", name(argument), " is not listed"),
+                            "List each argument that was created while the program was traced");
   const auto type_of = [&](Value value) { return to_string(type(value)); };
   std::string parameters;
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -38,7 +38,7 @@ class Traced {
   template <class Other>
   using With = Traced<Other, Extents...>;
 
-  static_assert(rank <= Shape::max_rank, "a traced array has more axes than a dist::Shape holds");
+  static_assert(rank <= Shape::max_rank, "a traced array has more axes than dist::Shape supports");
 
   /// Wraps a value of this type.
   explicit Traced(Value value) noexcept : value_(value) {}

@@ -123,11 +123,10 @@ TEST_CASE("a communicator of the program is used unchanged") {
 }
 
 TEST_CASE("MPI_COMM_NULL is refused") {
-  CHECK_THROWS_WITH_AS(
-      dist::WorkerGroup{dist::mpi::ref(MPI_COMM_NULL)},
-      "A communicator of MPI does not hold a group of workers (it is MPI_COMM_NULL, as for those left out "
-      "of a group). Give a communicator of one group, on its members only.",
-      dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dist::WorkerGroup{dist::mpi::ref(MPI_COMM_NULL)},
+                       "An MPI communicator is not a group of workers (it is MPI_COMM_NULL, which processes outside of "
+                       "a group receive). Give a communicator of one group, only in the processes of this group.",
+                       dist::InvalidArgument);
 }
 
 TEST_CASE("a default WorkerGroup is one process alone") { CHECK(dist::WorkerGroup{}.is_alone()); }

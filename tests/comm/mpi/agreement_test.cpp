@@ -144,7 +144,7 @@ TEST_CASE("a missing worker is named at the deadline (spec I24)") {
     Agreement::Pass pass = agreement.begin();
     if (workers.rank() > 0) {
       pass.start(false);
-      CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("no word of worker 0 on host "),
+      CHECK_THROWS_WITH_AS(static_cast<void>(pass.any()), doctest::Contains("no message from worker 0 on host "),
                            dist::DeadlineExceeded);
     }
     workers.barrier();

@@ -22,7 +22,7 @@ TEST_CASE("a failed MPI call throws MPI's error text") {
     message = error.what();
   }
   CAPTURE(message);
-  CHECK(message.find("returned failed (MPI says: ") == 0);
+  CHECK(message.find("returned failed (MPI reports: ") == 0);
   CHECK(message.find(dist::concat("api_test.cpp:", line)) != std::string::npos);
   CHECK(message.find("count") != std::string::npos);
 }

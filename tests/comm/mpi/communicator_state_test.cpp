@@ -138,7 +138,7 @@ TEST_CASE("every collective after a member has left reports it") {
     CHECK(message.find(dist::concat("worker ", rank, " (host ")) != std::string::npos);
     CHECK(message.find(" called all_reduce as step 2") != std::string::npos);
     CHECK(message.find(dist::concat(", but worker ", last, " (host ")) != std::string::npos);
-    CHECK(message.find("has ended its strategy; its last was barrier, step 1") != std::string::npos);
+    CHECK(message.find("has ended its strategy; its last collective: barrier, step 1") != std::string::npos);
     CHECK(state->is_broken());
     CHECK(error_of<dist::CollectiveMismatch>([&] { state->require_usable("a barrier"); }) == message);
   }

@@ -158,7 +158,9 @@ TEST_CASE("other threads are rejected if MPI allows only one") {
   std::thread other([&] { message = refusal([&] { comm.barrier(); }); });
   other.join();
   CAPTURE(message);
-  CHECK(message.find("MPI was called from a thread that must not call it (barrier in another thread") == 0);
+  CHECK(message.find(
+            "MPI was called from a thread that must not call it (barrier in a thread that did not initialise MPI") ==
+        0);
 }
 
 TEST_CASE("members of a colour form a group, ranked by key, which can be used after the split") {

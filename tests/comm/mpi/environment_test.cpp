@@ -124,9 +124,8 @@ TEST_CASE("only threads allowed by the level may call MPI") {
     std::thread other([&] {
       const std::string refused = refusal([&] { permit.require("a barrier"); });
       good = one_thread ? says(refused,
-                               "MPI was called from a thread that must not call it (a barrier in another thread "
-                               "than the one that initialised MPI, which gave the thread level "
-                               "MPI_THREAD_FUNNELED). Call from the thread")
+                               "MPI was called from a thread that must not call it (a barrier in a thread that did not "
+                               "initialise MPI, whose thread level is MPI_THREAD_FUNNELED). Call from the thread")
                         : refused.empty();
       if (one_thread)
         good = good && says(refusal([] { const dist::mpi::ThreadPermit late; }), "an object that calls MPI");

@@ -38,7 +38,7 @@ TEST_CASE("a missing member is an error at the deadline") {
   if (support::size_of(MPI_COMM_WORLD) > 1 && support::rank_in(MPI_COMM_WORLD) == 0)
     CHECK(support::what_throws<dist::DeadlineExceeded>([] {
             static_cast<void>(introduce(dist::mpi::ref(MPI_COMM_WORLD), {.timeout = 200ms}));
-          }).find("The making of a group of") != std::string::npos);
+          }).find("The creation of a group of") != std::string::npos);
   MPI_Barrier(MPI_COMM_WORLD);
   // The others arrive late, so that MPI ends in order.
   if (support::size_of(MPI_COMM_WORLD) > 1 && support::rank_in(MPI_COMM_WORLD) != 0)

@@ -158,7 +158,7 @@ TEST_CASE("a stopped process is reported as late and stopped; one that continues
   for (const std::string_view policy : {"ring", "mpi"}) {
     const std::string late = run_workers(policy, "stopped");
     CAPTURE(late);
-    CHECK(count_of(late, "came to a collective in time: worker 1 (host ") >= 2);
+    CHECK(count_of(late, "reached a collective in time: worker 1 (host ") >= 2);
     CHECK(count_of(late, "waited 1") >= 2);
     const std::string on_time = run_workers(policy, "stopped_for_a_while");
     CAPTURE(on_time);

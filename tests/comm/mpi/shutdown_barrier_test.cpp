@@ -59,7 +59,7 @@ TEST_CASE("only missing processes are named at the deadline") {
   if (rank == 1) std::this_thread::sleep_for(1500ms);
   if (rank != 1) {
     const std::string said = refusal<dist::DeadlineExceeded>(farewell, 700ms, health);
-    CHECK(said.find("Not all processes came to the end of the job within 0.7 s (" + name_of(rank) +
+    CHECK(said.find("Not all processes reached the end of the job within 0.7 s (" + name_of(rank) +
                     " has finished and waits for " + name_of(1) + ")") == 0);
   }
   CHECK_NOTHROW(farewell.meet(20s, health));  // it may still arrive

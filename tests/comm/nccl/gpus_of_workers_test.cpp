@@ -39,5 +39,5 @@ TEST_CASE("different NCCL versions of workers throw an error that names them") {
   const std::string said = support::what_throws<dist::NcclError>([] {
     dist::nccl::require_one_version(std::array{22809, 22809, 22707});
   });
-  CHECK(said.find("libnccl of worker 0 is 2.28.9, that of worker 2 is 2.27.7") != std::string::npos);
+  CHECK(said.find("libnccl of worker 0 is 2.28.9, libnccl of worker 2 is 2.27.7") != std::string::npos);
 }

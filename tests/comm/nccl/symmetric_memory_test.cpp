@@ -101,7 +101,8 @@ TEST_CASE("a full GPU throws OutOfMemory, and other failures throw NcclError") {
   const auto memory = std::make_shared<SymmetricMemory>(*one.ranks, 1, milliseconds{5'000});
   const std::string said =
       support::what_throws<dist::OutOfMemory>([&] { static_cast<void>(memory->allocate(0, 1, 1001)); });
-  CHECK(holds(said, "No memory on GPU 1 of 1001 bytes (NCCL refuses it, where 1000 of 1000 bytes are free)"));
+  CHECK(holds(
+      said, "An allocation on GPU 1 of 1001 bytes failed (NCCL refuses the allocation; 1000 of 1000 bytes are free)"));
   fake_nccl::fail_call("ncclMemAlloc", ncclSystemError);
   const std::string refused =
       support::what_throws<dist::NcclError>([&] { static_cast<void>(memory->allocate(0, 1, 10)); });

@@ -132,7 +132,7 @@ TEST_CASE("a process's failure notice takes precedence over its exit") {
       member.group.cancel(error);
       const bool right = has(error.what(), "worker 1 (host here) did not");
       if (member.comm.rank() == 0) _exit(right ? 0 : 1);
-      return right && has(error.what(), "worker 0 (host here) says") ? 0 : 1;
+      return right && has(error.what(), "worker 0 (host here) reports") ? 0 : 1;
     }
     return 2;
   });
@@ -173,7 +173,7 @@ TEST_CASE("a missing process is named with its last call when the deadline expir
     std::vector<float> values(4);
     const std::string message = what_throws([&] { ops.all_reduce(dist::sum, std::span<float>{values}); });
     member.group.cancel(std::string_view{message});
-    const bool all_said = has(message, "worker 1 (host here) did not") && has(message, "its last was barrier");
+    const bool all_said = has(message, "worker 1 (host here) did not") && has(message, "last collective: barrier");
     return all_said && member.comm.is_broken() ? 0 : 1;
   });
   CHECK(processes.wait() == fine(2));
@@ -212,7 +212,7 @@ TEST_CASE("a process that arrives after another one timed out throws as well") {
       const std::string message =
           what_throws<dist::DeadlineExceeded>([&] { ops.all_reduce(dist::sum, std::span{values}); });
       if (!is_late && write(given_up[1], &word, 1) != 1) return 3;
-      if (is_late) return has(message, "worker 0 (host here) says: ") ? 0 : 1;
+      if (is_late) return has(message, "worker 0 (host here) reports: ") ? 0 : 1;
       return has(message, "worker 1 (host here) did not") ? 0 : 1;
     });
     CHECK(processes.wait(30s) == fine(3));

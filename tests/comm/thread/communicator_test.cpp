@@ -177,7 +177,7 @@ TEST_CASE("reset after a failure lets a group start again (spec E12)") {
       message = error.what();
     }
     CAPTURE(message);
-    CHECK(message.find("replica 0 called barrier as step 2 of its collectives, but replica 1 returned after 1") !=
+    CHECK(message.find("replica 0 called barrier as step 2 of its collectives, but replica 1 returned after step 1") !=
           std::string::npos);
     replicas.group.reset();
   }
@@ -268,7 +268,7 @@ TEST_CASE("members that catch a missed deadline are in step again (spec H13)") {
           wrong[comm.rank()] += !all_have(comm, -round);  // with the members that arrive in time, or throws
         } catch (const dist::DeadlineExceeded& error) {
           const std::string_view message = error.what();
-          wrong[comm.rank()] += message.find("did not come to a collective in time") == std::string_view::npos;
+          wrong[comm.rank()] += message.find("did not reach a collective in time") == std::string_view::npos;
           ++late[comm.rank()];
         }
       }
@@ -294,7 +294,7 @@ TEST_CASE("a member that leaves a collective by an exception and continues does 
       } catch (const dist::CollectiveMismatch& error) {
         const std::string_view message = error.what();
         wrong[comm.rank()] += message.find("replica 1 called share of 1 i64 as step ") == std::string_view::npos ||
-                              message.find("left it by an exception") == std::string_view::npos;
+                              message.find("left it with an exception") == std::string_view::npos;
       } catch (const std::runtime_error&) {
         wrong[comm.rank()] += comm.rank() != 1;
       }
@@ -383,8 +383,8 @@ TEST_CASE("a peer that does not return operands ends the process with a message 
   CAPTURE(end.said);
   CHECK(end.status == dist::detail::exit_late);
   CHECK(end.took < 30s);
-  CHECK(end.said.find("Replica 1 did not give the operands of a collective back in time (replica 1 called share of 1 "
-                      "i64 as step 1 of its collectives and still uses operands of replica 0") != std::string::npos);
+  CHECK(end.said.find("Replica 1 did not release the operands of a collective in time (replica 1 called share of 1 i64 "
+                      "as step 1 of its collectives and still uses operands of replica 0") != std::string::npos);
 }
 
 TEST_CASE("a chosen report signal makes a process print which replica and call its replicas wait for") {

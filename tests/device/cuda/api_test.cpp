@@ -39,8 +39,8 @@ TEST_CASE("the error of an invisible GPU lists the visible ones, and explains th
   four.visible = "3,1,9,0";
   fake_cuda::restart(four);
   const std::string said = support::what_throws<CudaError>([] { DIST_CUDA_CHECK(cudaSetDevice(2)); });
-  CHECK(said.find("sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); CUDA_VISIBLE_DEVICES='3,1,9,0', where CUDA can use "
-                  "nothing from '9' on") != std::string::npos);
+  CHECK(said.find("sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); CUDA_VISIBLE_DEVICES='3,1,9,0', in which CUDA ignores "
+                  "all entries from '9' on") != std::string::npos);
 }
 
 TEST_CASE("the error of a process without GPUs gives the reason, a fix, and CPU alternatives") {
@@ -68,7 +68,7 @@ TEST_CASE("the error of a process without GPUs gives the reason, a fix, and CPU 
   machine.devices = 0;
   const std::string none = said(machine);
   CHECK(none.find("CUDA_VISIBLE_DEVICES is not set") != std::string::npos);
-  CHECK(none.find("Look at nvidia-smi") != std::string::npos);
+  CHECK(none.find("Check the GPUs with nvidia-smi") != std::string::npos);
   for (const std::string& each : {no_driver, old, hidden, none}) {
     CHECK(each.find("OneDevice<Cpu>, Mirrored<ThreadAllReduce>") != std::string::npos);
     CHECK(each.find("api_test.cpp:") != std::string::npos);
@@ -112,7 +112,7 @@ TEST_CASE("a lost GPU names its last work") {
   const std::string said =
       support::what_throws<dist::GpuLost>([] { dist::cuda::check(cudaErrorIllegalAddress, "cudaStreamQuery", 0); });
   CHECK(said.find("on GPU 0 in ") != std::string::npos);
-  CHECK(said.find("the last work put there is a kernel (int, float)") != std::string::npos);
+  CHECK(said.find("the last work submitted to this GPU is a kernel (int, float)") != std::string::npos);
   CHECK(said.find("Start the process again") != std::string::npos);
   fake_cuda::restart({});
 }

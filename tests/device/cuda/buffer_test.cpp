@@ -43,14 +43,13 @@ TEST_CASE("insufficient memory throws OutOfMemory, other failures throw CUDA's e
   CHECK(support::what_throws<dist::OutOfMemory>([] {
           DeviceBuffer{0, 1001};
         })
-            .find("No memory on GPU 0 of 1001 bytes (the CUDA runtime refuses 'cudaMalloc(&first, bytes)', where 1000 "
-                  "of 1000 "
-                  "bytes are free)") == 0);
+            .find("An allocation on GPU 0 of 1001 bytes failed (the CUDA runtime refuses 'cudaMalloc(&first, bytes)', "
+                  "where 1000 of 1000 bytes are free)") == 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   fake_cuda::fail_call("cudaHostAlloc", cudaErrorMemoryAllocation);
   CHECK(support::what_throws<dist::OutOfMemory>([] {
           PinnedBuffer{8};
-        }).find("No memory of the host for GPUs of 8 bytes") == 0);
+        }).find("An allocation in pinned host memory of 8 bytes failed") == 0);
   fake_cuda::fail_call("cudaMalloc", cudaErrorLaunchFailure);
   CHECK_THROWS_AS((DeviceBuffer{0, 8}), dist::CudaError);
 }

@@ -39,7 +39,7 @@ TEST_CASE("direct reductions need GPUs with peer access, or a single GPU") {
   machine.peer_access = false;
   fake_cuda::restart(machine);
   using Direct = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
-  CHECK_THROWS_WITH_AS(Direct{2}, doctest::Contains("Kernels of GPU 0 do not reach the memory of GPU 1"),
+  CHECK_THROWS_WITH_AS(Direct{2}, doctest::Contains("Kernels of GPU 0 cannot access the memory of GPU 1"),
                        dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(Direct{2}, doctest::Contains("Mirrored<NcclAllReduce>"), dist::InvalidArgument);
   using ToOne = dist::Mirrored<dist::ReductionToOneDevice, dist::Cuda>;

@@ -43,9 +43,9 @@ TEST_CASE("a kernel argument with an inaccessible host address is rejected") {
     CHECK_THROWS_AS(run(stream, {3, address}), dist::HostPointer);
   const std::string message = support::what_throws<dist::HostPointer>([&] { run(stream, {3, on_heap.get()}); });
   CHECK(
-      message.find("Holder, dist::IndexRange) for GPU 0 has an address of the host's memory in byte 8 of argument 1") !=
+      message.find("Holder, dist::IndexRange) for GPU 0 contains an address of host memory in byte 8 of argument 1") !=
       std::string::npos);
-  CHECK(message.find("which GPU 0 does not reach") != std::string::npos);
+  CHECK(message.find("which GPU 0 cannot access") != std::string::npos);
   CHECK(message.find("such as component(replica)") != std::string::npos);
   CHECK(fake_cuda::counts().kernels == 0);
   CHECK_NOTHROW(run(stream, {}));  // the GPU is unaffected

@@ -102,9 +102,9 @@ TEST_CASE("the error of a hidden or missing GPU lists the visible ones") {
   fake_cuda::restart(machine);
   CHECK(Cuda::count() == 2);
   const std::string expected =
-      "Device '/gpu:3' is not there (this process sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); "
-      "CUDA_VISIBLE_DEVICES='3,1'). Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program "
-      "starts: the numbers of names count the visible GPUs, not those of the machine.";
+      "Device '/gpu:3' does not exist (this process sees /gpu:0 (entry '3'), /gpu:1 (entry '1'); "
+      "CUDA_VISIBLE_DEVICES='3,1'). Name a visible GPU, or change CUDA_VISIBLE_DEVICES before the program starts: the "
+      "numbers in names count the visible GPUs, not all GPUs of the machine.";
   CHECK(what_throws<dist::InvalidArgument>([] { OnGpus{Names{"/gpu:3"}}; }) == expected);
   CHECK(what_throws<dist::InvalidArgument>([] { dist::OneDevice<Cuda>{"/gpu:3"}; }) == expected);
   check_host();
@@ -179,7 +179,7 @@ TEST_CASE("without a GPU, every strategy gives the reason, and the host still co
           what_throws<dist::NoGpu>([] { dist::OneDevice<Cuda>{"/gpu:0"}; }),
           what_throws<dist::NoGpu>([] { Cuda::Memory{std::array<std::size_t, 1>{0}}; })}) {
       CHECK(said.find(dist::concat("No replica can run on a GPU (", why)) == 0);
-      CHECK(said.find("name OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>") != std::string::npos);
+      CHECK(said.find("use OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>") != std::string::npos);
     }
     CHECK(cudaPeekAtLastError() == cudaSuccess);
     check_host();
@@ -205,7 +205,7 @@ TEST_CASE("without memory, the error gives the free memory, and GPU and host sti
   dist::OneDevice<Cuda> strategy;
   const std::string said =
       what_throws<dist::OutOfMemory>([&] { static_cast<void>(strategy.variable<float>({1'000'000})); });
-  CHECK(said.find("No memory on GPU 0 of 4000000 bytes") == 0);
+  CHECK(said.find("An allocation on GPU 0 of 4000000 bytes failed") == 0);
   CHECK(said.find(" of 100000 bytes are free") != std::string::npos);
   CHECK(train(strategy) == 2);
   check_host();
@@ -222,7 +222,7 @@ TEST_CASE("after a lost GPU, the error names the last work, strategies end, and 
     fake_cuda::break_context(cudaErrorIllegalAddress);
     const std::string said = what_throws<dist::GpuLost>([&] { static_cast<void>(values.read(one.scope())); });
     CHECK(said.find("on GPU 0 in ") != std::string::npos);
-    CHECK(said.find("the last work put there is a kernel (") != std::string::npos);
+    CHECK(said.find("the last work submitted to this GPU is a kernel (") != std::string::npos);
     CHECK(said.find("AddOne") != std::string::npos);
     CHECK(said.find("Start the process again") != std::string::npos);
     check_host();

@@ -19,14 +19,15 @@ TEST_CASE("the description lists the visible GPUs and their entries") {
 
 TEST_CASE("an invalid entry hides itself and all later ones") {
   CHECK(visible_devices(1, "3,x,0") ==
-        "this process sees /gpu:0 (entry '3'); CUDA_VISIBLE_DEVICES='3,x,0', where CUDA can use nothing from 'x' on");
+        "this process sees /gpu:0 (entry '3'); CUDA_VISIBLE_DEVICES='3,x,0', in which CUDA ignores all entries from "
+        "'x' on");
   CHECK(visible_devices(1, "MIG-a/1/0,MIG-a/2/0") ==
-        "this process sees /gpu:0 (entry 'MIG-a/1/0'); CUDA_VISIBLE_DEVICES='MIG-a/1/0,MIG-a/2/0', where CUDA can use "
-        "nothing from 'MIG-a/2/0' on");
+        "this process sees /gpu:0 (entry 'MIG-a/1/0'); CUDA_VISIBLE_DEVICES='MIG-a/1/0,MIG-a/2/0', in which CUDA "
+        "ignores all entries from 'MIG-a/2/0' on");
   CHECK(visible_devices(0, "-1") ==
-        "this process sees no GPU; CUDA_VISIBLE_DEVICES='-1', where CUDA can use nothing from '-1' on");
+        "this process sees no GPU; CUDA_VISIBLE_DEVICES='-1', in which CUDA ignores all entries from '-1' on");
   CHECK(visible_devices(0, "0,,1") ==
-        "this process sees no GPU; CUDA_VISIBLE_DEVICES='0,,1', where CUDA can use nothing from '0' on");
+        "this process sees no GPU; CUDA_VISIBLE_DEVICES='0,,1', in which CUDA ignores all entries from '0' on");
   CHECK(visible_devices(1, "0,,1").ends_with("from '' on"));
 }
 

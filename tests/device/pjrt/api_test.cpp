@@ -52,10 +52,10 @@ std::string refusal(const PJRT_Api& functions) {
 TEST_CASE("an error of a plugin is thrown with its message, and destroyed") {
   destroyed = 0;
   CHECK(refusal(plugin<wrong_argument>()) ==
-        "The PJRT plugin '/lib/plugin.so' refuses to compile 'step' (line 3\\x1b: no\nthanks). Look at what the plugin "
-        "says, and at the devices that it needs.");
+        "The PJRT plugin '/lib/plugin.so' refuses to compile 'step' (line 3\\x1b: no\nthanks). Check the plugin's "
+        "message, and the devices that the plugin needs.");
   CHECK(destroyed == 1);
-  CHECK(refusal<dist::ProgramRefused>(plugin<wrong_argument>()).find("Look at the operation that the message names") !=
+  CHECK(refusal<dist::ProgramRefused>(plugin<wrong_argument>()).find("Check the operation that the message names") !=
         std::string::npos);
   CHECK(refusal<dist::PjrtError, dist::OutOfMemory>(plugin<out_of_memory>())
             .find("Make the model or the batch smaller") != std::string::npos);
@@ -79,10 +79,9 @@ TEST_CASE("a plugin of another major version, or a too old one, is rejected") {
   CHECK(support::what_throws<dist::NoPlugin>([&] {
           Api{&other, "/lib/plugin.so"};
         })
-            .find(dist::concat("it has version ", PJRT_API_MAJOR + 1,
-                               ".7 of the interface PJRT, and this program was "
-                               "compiled for ",
-                               PJRT_API_MAJOR, ".", PJRT_API_MINOR)) != std::string::npos);
+            .find(dist::concat("it implements version ", PJRT_API_MAJOR + 1,
+                               ".7 of the PJRT interface, but this program was compiled for ", PJRT_API_MAJOR, ".",
+                               PJRT_API_MINOR)) != std::string::npos);
   PJRT_Api old = plugin<wrong_argument>();
   old.struct_size = offsetof(PJRT_Api, PJRT_Client_Create);
   CHECK(support::what_throws<dist::NoPlugin>([&] {

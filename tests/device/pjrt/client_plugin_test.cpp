@@ -47,12 +47,12 @@ TEST_CASE("a missing or ambiguous plugin is an error that explains how to choose
           std::string::npos);
   }
   const Variable environment{"VIRTUAL_ENV", python.path().c_str()};
-  CHECK(refusal().find("no file is like '" + python.path() + "/lib/python3*/site-packages/xla_plugins/*/*.so'") !=
+  CHECK(refusal().find("no file matches '" + python.path() + "/lib/python3*/site-packages/xla_plugins/*/*.so'") !=
         std::string::npos);
   python.write("lib/python3.11/site-packages/xla_plugins/a/a.so", "");
   python.write("lib/python3.11/site-packages/xla_plugins/b/b.so", "");
   CHECK(refusal().find("xla_plugins/b/b.so') Name") == std::string::npos);
-  CHECK(refusal().find("Nobody says which PJRT plugin is meant (there are ") != std::string::npos);
+  CHECK(refusal().find("The choice of a PJRT plugin is ambiguous (found ") != std::string::npos);
 }
 
 TEST_CASE("a plugin is loaded once; an invalid one is rejected with the loader's reason") {
@@ -82,11 +82,11 @@ TEST_CASE("a plugin of another major version, or with a too small function table
   const std::string begin = "The PJRT plugin '" + path + "' cannot be used (";
   {
     const Variable version{"DIST_FAKE_PJRT_MAJOR_VERSION", "7"};
-    CHECK(refusal().find(begin + "it has version 7.") == 0);
+    CHECK(refusal().find(begin + "it implements version 7.") == 0);
   }
   {
     const Variable size{"DIST_FAKE_PJRT_STRUCT_SIZE", "64"};
-    CHECK(refusal().find(begin + "its table of functions has 64 bytes, and ") == 0);
+    CHECK(refusal().find(begin + "its table of functions has 64 bytes, but at least ") == 0);
   }
   CHECK(load_plugin(path).path() == path);
 }

@@ -25,10 +25,10 @@ TEST_CASE("the client of the process is created once, from the environment") {
   CHECK(dist::pjrt::process_client(client.api().path()).get() == client.get());
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           static_cast<void>(dist::pjrt::process_client("/nowhere/plugin.so"));
-        }).find("' is in use, and '/nowhere/plugin.so' was asked for") != std::string::npos);
+        }).find("' is in use, and '/nowhere/plugin.so' was requested") != std::string::npos);
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           dist::pjrt::set_process_options({});
-        }).find("it has been made, on platform 'cpu'") != std::string::npos);
+        }).find("it has already been created, on platform 'cpu'") != std::string::npos);
 }
 
 TEST_CASE("plugin values are parsed as integers, booleans, numbers, or else text") {

@@ -63,7 +63,7 @@ TEST_CASE("a client has the requested devices, with their kinds") {
   }
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(client.device(3));
-        }).find("There is no device 3 (the platform 'cpu' has 3, which are numbered from 0)") != std::string::npos);
+        }).find("Device 3 does not exist (the platform 'cpu' has 3, numbered from 0)") != std::string::npos);
 }
 
 TEST_CASE("a value of the wrong type is rejected") {
@@ -145,5 +145,5 @@ TEST_CASE("an unknown device of a plugin is rejected") {
   const Client client{{.plugin = fake_pjrt::plugin(), .values = {{"devices", std::int64_t{0}}}}};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(client.device(0));
-        }).find("There is no device 0 (the platform 'fake tpu' has 0") != std::string::npos);
+        }).find("Device 0 does not exist (the platform 'fake tpu' has 0") != std::string::npos);
 }

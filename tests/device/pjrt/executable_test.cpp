@@ -63,7 +63,7 @@ TEST_CASE("replicas run one program on separate devices, and use its collectives
       CHECK(x[replica].is_donated());
       CHECK(support::what_throws<dist::InvalidArgument>([&] {
               static_cast<void>(x[replica].download<float>());
-            }).find("a program has taken its memory for a result") != std::string::npos);
+            }).find("a program has reused its memory for a result") != std::string::npos);
     }
   }
 }
@@ -139,7 +139,7 @@ TEST_CASE("too few devices and a wrong number of arguments are rejected") {
   const Client client = cpu(2);
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           Executable{client, identity, 3};
-        }).find("There is no device 2 (the platform 'cpu' has 2") != std::string::npos);
+        }).find("Device 2 does not exist (the platform 'cpu' has 2") != std::string::npos);
   CHECK_THROWS_AS((Executable{client, identity, 0}), dist::InvalidArgument);
 
   const Executable program{client, "module @m { " + std::string{identity} + " }", 2};
@@ -147,11 +147,11 @@ TEST_CASE("too few devices and a wrong number of arguments are rejected") {
   const std::vector<const Buffer*> one[] = {{&x}};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(program.execute(one));
-        }).find("it has 2 replicas, and arguments are given for 1") != std::string::npos);
+        }).find("it has 2 replicas, but arguments are given for 1") != std::string::npos);
   const std::vector<const Buffer*> uneven[] = {{&x}, {}};
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           static_cast<void>(program.execute(uneven));
-        }).find("replica 0 has 1 arguments, and replica 1 has 0") != std::string::npos);
+        }).find("replica 0 has 1 arguments, but replica 1 has 0") != std::string::npos);
   const std::vector<const Buffer*> none[] = {{}, {}};
   CHECK_THROWS_AS(static_cast<void>(program.execute(none)), dist::PjrtError);
 }

@@ -93,7 +93,7 @@ TEST_CASE("using a released slice throws an error with its name") {
   std::vector<const dist::pjrt::Buffer*> buffers;
   CHECK(support::what_throws<dist::InvalidArgument>([&] {
           resident->on_device(buffers);
-        }).find("Variable 'weights' has ended, and a compiled step uses it") == 0);
+        }).find("Variable 'weights' was destroyed, but a compiled step uses it") == 0);
 }
 
 TEST_CASE("a failed transfer to the host throws once, and then the host has its previous data") {

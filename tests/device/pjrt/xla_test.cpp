@@ -19,5 +19,5 @@ TEST_CASE("the devices are the first ones of the process's client, one per repli
   CHECK(dist::Xla::device_name(2) == "/xla:2");
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           dist::Xla::refuse("/xla:4");
-        }).find("There is no device '/xla:4' (the platform 'cpu' has 4 devices, numbered from /xla:0)") == 0);
+        }).find("Device '/xla:4' does not exist (the platform 'cpu' has 4 devices, numbered from /xla:0)") == 0);
 }

@@ -75,9 +75,10 @@ struct DirectCollectives {
     /// Throws InvalidArgument for more than `most_replicas`, or if devices cannot access each other's memory.
     State(const typename D::Queues& queues, std::size_t replicas) {
       if (replicas > most_replicas)
-        throw InvalidArgument(concat("There are too many replicas to reduce each other's memory: ", replicas),
-                              concat("their operands are arguments of one kernel, which takes ", most_replicas),
-                              concat("Use up to ", most_replicas, " replicas in a process"));
+        throw InvalidArgument(
+            concat("There are too many replicas to reduce each other's memory: ", replicas),
+            concat("their operands are the arguments of one kernel, which takes at most ", most_replicas),
+            concat("Use up to ", most_replicas, " replicas in a process"));
       if constexpr (MayNotReach<D>) D::require_reach(queues, replicas);
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         ready.emplace_back(queues[replica]);

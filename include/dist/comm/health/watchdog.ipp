@@ -100,7 +100,7 @@ class Watchdog::Watch {
           concat("A call did not end in time: ", call),
           concat("it has waited ", deadline_, " for others",
                  stopped.empty() ? "" : concat("; a signal has stopped ", stopped)),
-          stopped.empty() ? late_advice_ : "Continue what is stopped (kill -CONT), or start all workers again");
+          stopped.empty() ? late_advice_ : "Continue the stopped processes (kill -CONT), or start all workers again");
     } catch (const Error& error) {
       detail::end_process(call, error, status, [&] {
         if (before_end_) before_end_();

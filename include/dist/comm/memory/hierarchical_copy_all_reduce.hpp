@@ -37,9 +37,9 @@ struct HierarchicalCopyAllReduce {
   template <class Device>
   struct OnDevices : detail::NoOps {
     [[nodiscard]] static constexpr bool require_header() {
-      static_assert(sizeof(Device) == 0,
-                    "HierarchicalCopyAllReduce of memory of GPUs has a header of its own: include "
-                    "<dist/comm/cuda/policies.cuh>");
+      static_assert(
+          sizeof(Device) == 0,
+          "HierarchicalCopyAllReduce of GPU memory needs a separate header: include <dist/comm/cuda/policies.cuh>");
       return false;
     }
   };

@@ -52,10 +52,9 @@ template <class C, class Algorithm>
 class MessageCollectives : public Membership<C>,
                            public OnBytes<MessageCollectives<C, Algorithm>>,
                            public GathersBytes<MessageCollectives<C, Algorithm>> {
-  static_assert(
-      PassesMessages<C>,
-      "this policy needs members that pass messages: use a communicator that models PassesMessages, such as that "
-      "of the processes of MultiWorker");
+  static_assert(PassesMessages<C>,
+                "this policy needs members that pass messages: use a communicator that models PassesMessages, such as "
+                "the communicator of the processes of MultiWorker");
   using Settings = typename SettingsOf<Algorithm>::Type;
 
  public:

@@ -157,7 +157,7 @@ class Agreement {
                                     : concat("an exception in its data: ", thrown_by_data_));
           group_->set_thrown_by_data(std::move(thrown_by_data_));
         } else if (!group_->knows_answer(number_)) {
-          group_->fail(number_, "it does not wait for the answer, which it would have to pass on");
+          group_->fail(number_, "it does not wait for the answer, which it must forward");
         }
       } catch (...) {
         // The others reach their deadline.

@@ -15,7 +15,7 @@ DIST_INLINE AgreementGroup::AgreementGroup(const Communicator& workers, const Ag
   auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
   DIST_MPI_CALL(MPI_Comm_idup(workers.native(), made.get(), &request));
   try {
-    wait({&request, 1}, "The making of an agreement", options.timeout, health_);
+    wait({&request, 1}, "The creation of an agreement", options.timeout, health_);
   } catch (...) {
     static_cast<void>(made.release());  // MPI may still write to it
     throw;
@@ -127,18 +127,18 @@ DIST_INLINE std::string AgreementGroup::name(std::size_t peer) const {
 DIST_INLINE void AgreementGroup::throw_stopped(const Message& stop) {
   if (stop.kind == Polls::Kind::late) throw_late(place(stop.who));
   if (stop.kind == Polls::Kind::left)
-    throw CollectiveMismatch("The workers do not make the same loops over distributed data",
-                             concat(name(workers_.rank()), " asks the others whether there is a next step, but ",
+    throw CollectiveMismatch("The workers do not run the same loops over distributed data",
+                             concat(name(workers_.rank()), " asks the other workers whether there is a next step, but ",
                                     name(stop.who), " has ended its strategy"),
-                             "Let all workers make the same loops, and end together");
+                             "Let all workers run the same loops, and end together");
   workers_.look_for_failures(true);  // its notice to the group is more precise
   throw PeerError(workers_.worker(stop.who), workers_.host(stop.who), stop.why.data());
 }
 
 DIST_INLINE void AgreementGroup::throw_late(std::string_view missing) const {
   throw DeadlineExceeded("The workers did not agree in time on whether there is a next step",
-                         concat("no word of ", missing, " in ", std::chrono::nanoseconds{timeout_}),
-                         "Let all workers make the same loops over distributed data, or give a longer timeout");
+                         concat("no message from ", missing, " in ", std::chrono::nanoseconds{timeout_}),
+                         "Let all workers run the same loops over distributed data, or give a longer timeout");
 }
 
 }  // namespace dist::mpi::detail

@@ -8,8 +8,8 @@ namespace dist::mpi {
 
 DIST_INLINE MpiError::MpiError(std::string_view call, int code, std::string_view why, SourceLine line)
     : Error(concat(call.substr(0, call.find('(')), " failed"),
-            concat("MPI says: ", why, ", code ", code, ", at ", line.file, ":", line.line),
-            "See what MPI printed before; what is left of the job ends, so start it again"),
+            concat("MPI reports: ", why, ", code ", code, ", at ", line.file, ":", line.line),
+            "See what MPI printed before; the rest of the job ends, so start it again"),
       code_(code) {}
 
 namespace detail {

@@ -43,9 +43,9 @@ inline void require_group(CommRef comm) {
   if (comm.get() != MPI_COMM_NULL) DIST_MPI_CALL(MPI_Comm_test_inter(comm.get(), &joins_two));
   if (comm.get() == MPI_COMM_NULL || joins_two != 0)
     throw InvalidArgument(
-        "A communicator of MPI does not hold a group of workers",
-        joins_two != 0 ? "it joins two groups" : "it is MPI_COMM_NULL, as for those left out of a group",
-        "Give a communicator of one group, on its members only");
+        "An MPI communicator is not a group of workers",
+        joins_two != 0 ? "it joins two groups" : "it is MPI_COMM_NULL, which processes outside of a group receive",
+        "Give a communicator of one group, only in the processes of this group");
 }
 
 }  // namespace detail

@@ -125,7 +125,7 @@ class SplitComm {
   SplitComm(const Communicator& group, std::size_t color, std::size_t key) {
     constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (color > largest || key > largest)
-      throw InvalidArgument("MPI does not know such a colour or key", concat("colour ", color, ", key ", key),
+      throw InvalidArgument("A colour or key is too large for MPI", concat("colour ", color, ", key ", key),
                             concat("Give numbers up to ", largest));
     const CollectiveCall call{.operation = "MPI_Comm_split"};
     const Watchdog::Guard guard{group.watchdog(), call};

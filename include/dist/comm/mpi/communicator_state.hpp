@@ -148,7 +148,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   void cancel(const FailureNotice& failure) noexcept {
     if (size() == 1 || board().all_know() || place().is_alone() || broken_ || !is_running()) return;
     try {
-      permit_.require("A notice of a failure");
+      permit_.require("a failure notice");
       send_to_all(meeting_.cancel(failure));
       if (!transfers_.are_under_way()) return tell_failures();
       try {
@@ -288,8 +288,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
       if (const FailureNotice* const before = board().skipped_of(peer)) before->raise(worker(peer), host(peer));
       throw dist::detail::worker_left(
           name(peer), described(),
-          sequence() == 1 ? "it came to none"
-                          : concat("its last was ", describe(meeting_.last().call()), ", step ", sequence() - 1));
+          sequence() == 1 ? "last collective: none"
+                          : concat("last collective: ", describe(meeting_.last().call()), ", step ", sequence() - 1));
     } catch (...) {
       break_with(std::current_exception());
       throw;
@@ -330,8 +330,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] std::string described() const { return described(rank_, meeting_.mine()); }
   /// The last call of members missing in this collective: all took part in the previous one.
   [[nodiscard]] std::string last_call() const {
-    if (sequence() == 1) return "they have come to none yet";
-    return concat("their last was ", describe(meeting_.last().call()), ", step ", sequence() - 1);
+    if (sequence() == 1) return "last collective: none";
+    return concat("last collective: ", describe(meeting_.last().call()), ", step ", sequence() - 1);
   }
   [[nodiscard]] CollectiveMismatch mismatch_with(const BroughtCall& other) const {
     return dist::detail::different_calls("worker", meeting_.mine().call(), described(), other.call.call(),

@@ -13,8 +13,9 @@ namespace dist::mpi {
 namespace detail {
 
 DIST_INLINE void refuse_finalized() {
-  throw InvalidArgument("MPI was finalised in this process", "it cannot be started a second time",
-                        "Keep what uses MPI, and one mpi::Environment, for as long as the program needs them");
+  throw InvalidArgument(
+      "MPI was finalised in this process", "it cannot be started a second time",
+      "Keep one mpi::Environment, and all objects that use MPI, until the program does not need MPI any more");
 }
 
 }  // namespace detail
@@ -35,7 +36,7 @@ DIST_INLINE void require_running() {
   MPI_Finalized(&finalized);
   if (finalized != 0) detail::refuse_finalized();
   throw InvalidArgument("MPI was not initialised in this process", "MPI_Init was not called",
-                        "Make a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
+                        "Create a dist::mpi::Environment at the beginning of main, or call MPI_Init_thread");
 }
 
 DIST_INLINE ThreadPermit::ThreadPermit() {
@@ -47,14 +48,13 @@ DIST_INLINE ThreadPermit::ThreadPermit() {
   level_ = static_cast<ThreadLevel>(provided);
   one_thread_only_ = level_ < ThreadLevel::serialized;
   thread_ = pthread_self();
-  if (one_thread_only_ && main == 0) refuse("an object that calls MPI was made");
+  if (one_thread_only_ && main == 0) refuse("an object that calls MPI was created");
 }
 
 DIST_INLINE void ThreadPermit::refuse(std::string_view call) const {
   throw InvalidArgument(
       "MPI was called from a thread that must not call it",
-      concat(call, " in another thread than the one that initialised MPI, which gave the thread level ",
-             to_string(level_)),
+      concat(call, " in a thread that did not initialise MPI, whose thread level is ", to_string(level_)),
       "Call from the thread that initialised MPI, or initialise it with MPI_Init_thread and MPI_THREAD_SERIALIZED or "
       "MPI_THREAD_MULTIPLE");
 }

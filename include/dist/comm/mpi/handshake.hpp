@@ -58,7 +58,7 @@ struct Handshake {
     const std::size_t size = size_of(comm.get());
     made->requests.assign(1, MPI_REQUEST_NULL);
     DIST_MPI_CALL(MPI_Comm_idup(comm.get(), &made->comm, made->requests.data()));
-    wait(made->requests, concat("The making of a group of ", size, " workers"), options.timeout, options.health);
+    wait(made->requests, concat("The creation of a group of ", size, " workers"), options.timeout, options.health);
     DIST_MPI_CALL(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN));
     made->members.resize(size);
     MemberIdentity& me = made->members[rank];
@@ -80,7 +80,8 @@ struct Handshake {
       DIST_MPI_CALL(MPI_Isend(&me, sizeof(me), MPI_BYTE, static_cast<int>(peer), tag, made->comm,
                               &made->requests.emplace_back(MPI_REQUEST_NULL)));
     }
-    wait(made->requests, concat("The introduction of ", size, " workers"), options.timeout, options.health);
+    wait(made->requests, concat("The exchange of identities between ", size, " workers"), options.timeout,
+         options.health);
   } catch (...) {
     // Transfers in progress use this memory.
     static auto& kept_until_the_process_ends = *new std::vector<std::unique_ptr<Handshake>>;

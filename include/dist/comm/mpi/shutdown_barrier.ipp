@@ -31,9 +31,9 @@ DIST_INLINE void ShutdownBarrier::meet(std::chrono::nanoseconds timeout, PeerHea
       },
       [&] {
         throw DeadlineExceeded(
-            concat("Not all processes came to the end of the job within ", timeout),
+            concat("Not all processes reached the end of the job within ", timeout),
             concat(name(rank_), " has finished and waits for ", missing()),
-            "See what they do after their strategy has ended, or give the strategy a longer timeout");
+            "Find out what they do after the end of their strategy, or give the strategy a longer timeout");
       });
 }
 
@@ -59,7 +59,7 @@ DIST_INLINE std::string ShutdownBarrier::missing() {
     if (done == 0 && ++count <= most) names += concat(count == 1 ? "" : ", ", name(peer));
   }
   if (count > most) names += concat(" and ", count - most, " more");
-  return count == 0 ? "what is on its way" : names;
+  return count == 0 ? "messages in transit" : names;
 }
 
 }  // namespace dist::mpi

@@ -40,19 +40,19 @@ namespace detail {
 [[nodiscard]] constexpr std::string_view remedy(ncclResult_t code) {
   switch (code) {
     case ncclUnhandledCudaError:
-      return "Look at devices, driver and memory with nvidia-smi; NCCL_DEBUG=WARN makes NCCL print which call of CUDA "
-             "it was. Then make the strategy anew, or use Mirrored<DirectAllReduce, Cuda>";
+      return "Check devices, driver and memory with nvidia-smi; NCCL_DEBUG=WARN makes NCCL print the CUDA call that "
+             "failed. Then create the strategy again, or use Mirrored<DirectAllReduce, Cuda>";
     case ncclSystemError:
-      return "Look whether /dev/shm is full and whether NCCL_SOCKET_IFNAME names an interface that is there; "
-             "NCCL_DEBUG=WARN makes NCCL print which call of the system it was. Then make the strategy anew";
+      return "Check that /dev/shm is not full and that NCCL_SOCKET_IFNAME names an existing interface; NCCL_DEBUG=WARN "
+             "makes NCCL print the system call that failed. Then create the strategy again";
     case ncclRemoteError:
       return "See what the other replicas' processes printed last, then start all of them again";
     case ncclInvalidArgument:
     case ncclInvalidUsage:
-      return "Give each replica a GPU of its own, or use Mirrored<DirectAllReduce, Cuda>, whose replicas may share "
-             "GPUs; NCCL_DEBUG=WARN makes NCCL print what it refuses";
+      return "Give each replica its own GPU, or use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs; "
+             "NCCL_DEBUG=WARN makes NCCL print the argument that it refuses";
     default:
-      return "Run again with NCCL_DEBUG=WARN, which prints more, and make the strategy anew";
+      return "Run again with NCCL_DEBUG=WARN, which prints more, and create the strategy again";
   }
 }
 }  // namespace detail
@@ -78,11 +78,11 @@ namespace detail {
 inline void require_version() {
   const int version = library_version();
   if (version != NCCL_VERSION_CODE)
-    throw NcclError(
-        ncclInvalidUsage, "The library of NCCL is not that of the header",
-        concat("libnccl is ", version_text(version), ", the program was compiled with nccl.h of ",
-               version_text(NCCL_VERSION_CODE)),
-        "Compile and run with the same NCCL: LD_LIBRARY_PATH, or the wheel nvidia-nccl-cu13 of that version");
+    throw NcclError(ncclInvalidUsage, "The library and the header of NCCL have different versions",
+                    concat("libnccl is ", version_text(version), ", the program was compiled with nccl.h of ",
+                           version_text(NCCL_VERSION_CODE)),
+                    "Compile and run with the same NCCL: set LD_LIBRARY_PATH, or install the wheel nvidia-nccl-cu13 of "
+                    "that version");
 }
 
 }  // namespace nccl

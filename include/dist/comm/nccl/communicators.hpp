@@ -123,7 +123,7 @@ class Communicators {
   void call_in_turn(std::size_t replica, std::string_view name, std::chrono::nanoseconds timeout, Call&& call) {
     try {
       cuda::await([&] { return start_in_turn(replica, name, call); },
-                  [&] { return concat("what comes before '", name, "' of ", describe(replica)); }, timeout);
+                  [&] { return concat("the calls before '", name, "' of ", describe(replica)); }, timeout);
     } catch (...) {
       cancel(std::current_exception());
       throw;
@@ -144,7 +144,7 @@ class Communicators {
   /// Throws if any replica of any process has failed.
   void look(std::size_t replica) {
     try {
-      static_cast<void>(is_settled(replica, "what was started before"));
+      static_cast<void>(is_settled(replica, "an earlier call"));
     } catch (...) {
       cancel(std::current_exception());
       throw;
@@ -239,7 +239,7 @@ class Communicators {
     Member& member = members_[replica];
     look_at_processes();
     const std::lock_guard lock{member.using_it};
-    if (!is_settled(replica, member, "what was started before")) return false;
+    if (!is_settled(replica, member, "an earlier call")) return false;
     const ncclResult_t answer = call(member.communicator);
     if (answer != ncclSuccess) throw error_of(answer, name, describe(replica), member.communicator);
     return true;

@@ -42,10 +42,11 @@ struct GpuOfReplica {
 inline void require_one_version(std::span<const int> versions) {
   for (std::size_t worker = 1; worker < versions.size(); ++worker)
     if (versions[worker] != versions[0])
-      throw NcclError(ncclInvalidUsage, "The workers do not have the same NCCL",
-                      concat("libnccl of worker 0 is ", version_text(versions[0]), ", that of worker ", worker, " is ",
-                             version_text(versions[worker])),
-                      "Install the same NCCL on all machines, or use MultiWorker<RingAllReduce>, which needs none");
+      throw NcclError(
+          ncclInvalidUsage, "The workers do not have the same NCCL",
+          concat("libnccl of worker 0 is ", version_text(versions[0]), ", libnccl of worker ", worker, " is ",
+                 version_text(versions[worker])),
+          "Install the same NCCL on all machines, or use MultiWorker<RingAllReduce>, which does not need NCCL");
 }
 
 /// Throws InvalidArgument if two replicas of any workers share a GPU. `gpus` has one entry per replica.
@@ -57,12 +58,12 @@ inline void require_gpus_of_their_own(std::span<const GpuOfReplica> gpus, std::s
     for (std::size_t other = 0; other < replica; ++other)
       if (gpus[other] == gpus[replica])
         throw InvalidArgument(
-            "NCCL takes one replica on each GPU, and two of MultiWorker<NcclAllReduce> share one",
+            "NCCL takes one replica on each GPU, but two replicas of MultiWorker<NcclAllReduce> share one",
             concat(name(other), " and ", name(replica), " are on GPU ", gpus[replica].address.data(), " of host ",
                    std::string_view{gpus[replica].host.data()}.substr(
                        0, std::string_view{gpus[replica].host.data()}.find(' '))),
-            "Start no more workers and replicas on a host than it has GPUs, or give each its own by "
-            "MultiWorkerOptions::devices or CUDA_VISIBLE_DEVICES; replicas of one process share GPUs under "
+            "Start no more workers and replicas on a host than it has GPUs, or give each replica its own GPU by "
+            "MultiWorkerOptions::devices or CUDA_VISIBLE_DEVICES; replicas of one process can share GPUs under "
             "Mirrored<DirectAllReduce, Cuda>");
 }
 

@@ -13,7 +13,7 @@
 #include <dist/device/cuda/launch.cuh>
 
 #if NCCL_VERSION_CODE < 22807
-#error "Windows of NCCL that kernels reach need NCCL 2.28.7: install nvidia-nccl-cu13, or use NcclAllReduce"
+#error "NCCL windows that kernels access need NCCL 2.28.7: install nvidia-nccl-cu13, or use NcclAllReduce"
 #endif
 
 namespace dist::nccl {

@@ -62,12 +62,11 @@ template <class T, class Op>
   constexpr bool has_type = detail::type_of<T>() != ncclNumTypes;
   static_assert(
       has_type,
-      "NCCL reduces no bool and no 16-bit integers: use Mirrored<DirectAllReduce, Cuda>, or another element type");
+      "NCCL cannot reduce bool or 16-bit integers: use Mirrored<DirectAllReduce, Cuda>, or another element type");
   constexpr bool has_operation = detail::operation_of<Op>() != ncclNumOps;
-  static_assert(
-      !has_type || has_operation,
-      "NCCL reduces by dist::sum, dist::mean, dist::min, dist::max and dist::prod: for a bitwise reduction or "
-      "one of your own use Mirrored<DirectAllReduce, Cuda>");
+  static_assert(!has_type || has_operation,
+                "NCCL supports only dist::sum, dist::mean, dist::min, dist::max and dist::prod: for a bitwise "
+                "reduction or your own reduction use Mirrored<DirectAllReduce, Cuda>");
   return has_type && has_operation;
 }
 

@@ -116,8 +116,7 @@ class State {
               concat("Replicas ", other, " and ", replica, " share ",
                      Cuda::device_name(static_cast<std::size_t>(devices[replica]))),
               "NCCL takes one replica on each GPU",
-              "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name as many GPUs "
-              "as there are replicas");
+              "Use Mirrored<DirectAllReduce, Cuda>, whose replicas may share GPUs, or name one GPU for each replica");
     require_version();
     return {devices, unique_id(), 0, replicas, true, nullptr};
   }

@@ -48,8 +48,8 @@ class SymmetricMemory : public cuda::MemorySource {
       std::size_t free = 0, total = 0;
       cuda::forget(cudaMemGetInfo(&free, &total));
       if (free >= bytes) throw refused;  // NCCL has one code for this and other failures of CUDA
-      throw OutOfMemory(concat("No memory on GPU ", device, " of ", bytes, " bytes"),
-                        concat("NCCL refuses it, where ", free, " of ", total, " bytes are free"),
+      throw OutOfMemory(concat("An allocation on GPU ", device, " of ", bytes, " bytes failed"),
+                        concat("NCCL refuses the allocation; ", free, " of ", total, " bytes are free"),
                         "Use smaller variables or batches, or Mirrored<NcclAllReduce>, whose memory is not rounded up");
     }
     const std::lock_guard lock{mutex_};

@@ -162,8 +162,8 @@ DIST_INLINE std::string NodeGroup::described(std::size_t rank) const {
 }
 
 DIST_INLINE std::string NodeGroup::last_call() const {
-  if (entered_ == 1) return "it has come to none yet";
-  return concat("its last was ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
+  if (entered_ == 1) return "last collective: none";
+  return concat("last collective: ", describe(mine().mailboxes[(entered_ - 1) % 2].record.call()));
 }
 
 DIST_INLINE void NodeGroup::refuse_failed(const NoticeFrom& told) {

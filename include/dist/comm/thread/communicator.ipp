@@ -54,7 +54,7 @@ DIST_COLD void ThreadGroup::catch_up(std::size_t rank, std::int64_t timeout) {
   if (member.left.load(std::memory_order_relaxed)) {
     skip_next(rank, std::make_exception_ptr(CollectiveMismatch(
                         "The replicas did not issue the same collectives",
-                        concat(describe(rank, entered(rank)), ", left it by an exception, and goes on"),
+                        concat(describe(rank, entered(rank)), ", left it with an exception, and continues"),
                         "Let exceptions of updates and other functions that collectives call end the run")));
   }
   // Until all have arrived, peers may read the mailbox that this member is about to fill.
@@ -146,13 +146,13 @@ DIST_COLD std::string ThreadGroup::describe(std::size_t rank, std::uint32_t sequ
 
 DIST_COLD CollectiveMismatch ThreadGroup::missing(std::size_t rank, std::size_t peer, std::uint32_t sequence) const {
   return {"The replicas did not issue the same collectives",
-          concat(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after ", entered(peer)),
-          "Call collectives on every replica, not under a condition that only some fulfil"};
+          concat(describe(rank, sequence), ", but replica ", status_.id(peer), " returned after step ", entered(peer)),
+          "Call collectives on every replica, not under a condition that only some replicas fulfil"};
 }
 
 DIST_COLD DeadlineExceeded ThreadGroup::late(std::size_t rank, std::size_t peer, std::uint32_t sequence,
                                              std::int64_t timeout) const {
-  return {concat("Replica ", status_.id(peer), " did not come to a collective in time"),
+  return {concat("Replica ", status_.id(peer), " did not reach a collective in time"),
           concat(describe(rank, sequence), " and waited ", std::chrono::nanoseconds{timeout}),
           "Find out what that replica waits for, or give the strategy a longer timeout"};
 }
@@ -175,9 +175,9 @@ DIST_COLD void ThreadGroup::end_process(std::size_t rank, std::size_t peer, std:
   detail::end_process(
       "a collective",
       DeadlineExceeded(
-          concat("Replica ", status_.id(peer), " did not give the operands of a collective back in time"),
+          concat("Replica ", status_.id(peer), " did not release the operands of a collective in time"),
           concat(describe(peer, sequence), " and still uses operands of replica ", status_.id(rank), ", which waited ",
-                 std::chrono::nanoseconds{timeout}, " and cannot go on while they are used"),
+                 std::chrono::nanoseconds{timeout}, " and cannot continue while they are used"),
           "Find out what the update or function that this collective calls waits for, or give the "
           "strategy a longer timeout"),
       detail::exit_late, [] {});

@@ -109,11 +109,12 @@ namespace cuda {
 
 /// The suggestion of errors about operations that cannot be captured.
 inline constexpr std::string_view do_it_outside =
-    "Make memory before: let strategy.run call the step once. Read results, and wait for them, after the step";
+    "Allocate memory before the capture: let strategy.run call the step once. Read results, and wait for them, after "
+    "the step";
 
 /// The suggestion of errors about insufficient GPU memory.
 inline constexpr std::string_view use_less_memory =
-    "Make the model or the batch smaller, or look at nvidia-smi who else uses the GPU";
+    "Make the model or the batch smaller, or check with nvidia-smi which other processes use the GPU";
 
 /// Stands for the GPU that the calling thread has selected.
 inline constexpr int selected_by_thread = -1;
@@ -126,7 +127,7 @@ inline void forget(cudaError_t code) noexcept {
 namespace detail {
 
 inline constexpr std::string_view use_the_host =
-    "or compute on the host: name OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>";
+    "or compute on the host: use OneDevice<Cpu>, Mirrored<ThreadAllReduce> or CentralStorage<Cpu>";
 
 /// Formats a CUDA version number: "13.0" for 13000.
 [[nodiscard]] inline std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
@@ -143,24 +144,24 @@ struct Remedy {
       forget(cudaRuntimeGetVersion(&runtime));
       if (driver == 0)
         return {"no NVIDIA driver was found",
-                "Install it, or give it to the container, until nvidia-smi lists the GPUs"};
+                "Install it, or make it available in the container, so that nvidia-smi lists the GPUs"};
       return {concat("the driver is too old: it is for CUDA ", version_text(driver), ", the program's runtime is ",
                      version_text(runtime)),
               concat("Update the driver, or build with a toolkit for CUDA ", driver / 1000)};
     }
     case cudaErrorStubLibrary:
       return {"libcuda.so.1 is the toolkit's stub, which is for linking only",
-              "Take its folder out of LD_LIBRARY_PATH"};
+              "Remove its folder from LD_LIBRARY_PATH"};
     case cudaErrorSystemNotReady:
       return {"the GPUs are not ready", "Start the service nvidia-fabricmanager"};
     case cudaErrorSystemDriverMismatch:
-      return {"libcuda.so.1 and the driver in the kernel are of different versions", "Restart the machine"};
+      return {"libcuda.so.1 and the driver in the kernel have different versions", "Restart the machine"};
     case cudaErrorCompatNotSupportedOnDevice:
-      return {"these GPUs do not take the package cuda-compat", "Take its folder out of LD_LIBRARY_PATH"};
+      return {"these GPUs do not support the package cuda-compat", "Remove its folder from LD_LIBRARY_PATH"};
     default:
       return {visible_devices(0, visible_variable()),
               visible_variable() == nullptr
-                  ? "Look at nvidia-smi"
+                  ? "Check the GPUs with nvidia-smi"
                   : "Name GPUs of nvidia-smi in CUDA_VISIBLE_DEVICES before the program starts, or unset it"};
   }
 }
@@ -197,17 +198,19 @@ struct Remedy {
   if (NoKernelImage::is_code(code))
     throw NoKernelImage(code, refused, concat(why, ", which is ", architecture_of(device)),
                         concat("Compile with nvcc -arch=", architecture_of(device),
-                               " or, for several, CMAKE_CUDA_ARCHITECTURES, by a toolkit that is no newer than the "
-                               "driver, ",
+                               ", or CMAKE_CUDA_ARCHITECTURES for several architectures, with a toolkit that is not "
+                               "newer than the driver, ",
                                use_the_host));
   if (NotCapturable::is_code(code))
     throw NotCapturable(code, refused, concat(why, ", while work is captured as a graph"), do_it_outside);
   if (CudaError::is_fatal(code)) {
     const WorkName* const last = device < 0 ? nullptr : last_work(device);
-    throw GpuLost(code, refused,
-                  last == nullptr ? why : concat(why, "; the last work put there is a ", last->kind, last->parameters),
-                  "Start the process again: it has lost its GPUs, and all calls for them fail from now on; strategies "
-                  "of the host go on. compute-sanitizer finds the kernel");
+    throw GpuLost(
+        code, refused,
+        last == nullptr ? why
+                        : concat(why, "; the last work submitted to this GPU is a ", last->kind, last->parameters),
+        "Start the process again: it has lost its GPUs, and all further calls for them fail; strategies on the host "
+        "continue to work. compute-sanitizer finds the kernel");
   }
   if (code == cudaErrorMemoryAllocation) throw OutOfMemory(refused, concat(why, free_memory()), use_less_memory);
   if (code == cudaErrorInvalidDevice) {
@@ -215,10 +218,10 @@ struct Remedy {
     forget(cudaGetDeviceCount(&count));
     throw CudaError(code, refused,
                     concat(said, place, "; ", visible_devices(static_cast<std::size_t>(count), visible_variable())),
-                    "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: nvidia-smi "
-                    "lists the GPUs of the machine");
+                    "Name a visible GPU, or change CUDA_VISIBLE_DEVICES before the program starts: nvidia-smi lists "
+                    "the GPUs of the machine");
   }
-  throw CudaError(code, refused, why, "Look at devices, driver and memory with nvidia-smi");
+  throw CudaError(code, refused, why, "Check devices, driver and memory with nvidia-smi");
 }
 
 }  // namespace detail

@@ -17,7 +17,7 @@ namespace detail {
 inline void check_allocation(cudaError_t code, std::size_t bytes, std::string_view where, std::string_view call) {
   if (code != cudaErrorMemoryAllocation) return check(code, call);
   forget(code);
-  throw OutOfMemory(concat("No memory ", where, " of ", bytes, " bytes"),
+  throw OutOfMemory(concat("An allocation ", where, " of ", bytes, " bytes failed"),
                     concat("the CUDA runtime refuses '", call, "'", free_memory()), use_less_memory);
 }
 }  // namespace detail
@@ -84,7 +84,7 @@ class PinnedBuffer {
   /// Takes the `flags` of cudaHostAlloc. Throws OutOfMemory.
   explicit PinnedBuffer(std::size_t bytes, unsigned flags = cudaHostAllocDefault) : size_(bytes) {
     void* first = nullptr;
-    detail::check_allocation(cudaHostAlloc(&first, bytes, flags), bytes, "of the host for GPUs",
+    detail::check_allocation(cudaHostAlloc(&first, bytes, flags), bytes, "in pinned host memory",
                              "cudaHostAlloc(&first, bytes, flags)");
     data_ = static_cast<std::byte*>(first);
   }

@@ -114,10 +114,10 @@ struct Cuda {
   [[noreturn]] static void refuse(std::string_view device) {
     const std::size_t devices = count();
     if (devices == 0) refuse_all();
-    throw InvalidArgument(concat("Device '", device, "' is not there"),
+    throw InvalidArgument(concat("Device '", device, "' does not exist"),
                           cuda::visible_devices(devices, cuda::visible_variable()),
-                          "Name a GPU that is visible, or change CUDA_VISIBLE_DEVICES before the program starts: the "
-                          "numbers of names count the visible GPUs, not those of the machine");
+                          "Name a visible GPU, or change CUDA_VISIBLE_DEVICES before the program starts: the numbers "
+                          "in names count the visible GPUs, not all GPUs of the machine");
   }
 
   /// Throws InvalidArgument unless kernels of each replica's GPU can access the memory of all others.
@@ -127,10 +127,10 @@ struct Cuda {
         const int from = queues[one].stream().device(), to = queues[other].stream().device();
         if (!cuda::reaches(from, to))
           throw InvalidArgument(
-              concat("Kernels of GPU ", from, " do not reach the memory of GPU ", to),
-              concat("replicas ", one, " and ", other, " are there, and would reduce each other's memory"),
-              "Use Mirrored<NcclAllReduce>, which needs no such access, let the replicas share one GPU, or name GPUs "
-              "that 'nvidia-smi topo -p2p r' calls OK");
+              concat("Kernels of GPU ", from, " cannot access the memory of GPU ", to),
+              concat("replicas ", one, " and ", other, " run on these GPUs, and would reduce each other's memory"),
+              "Use Mirrored<NcclAllReduce>, which does not need this access, let the replicas share one GPU, or name "
+              "GPUs for which 'nvidia-smi topo -p2p r' prints OK");
       }
   }
 

@@ -61,7 +61,8 @@ class Graph {
         has_ended_ = true;
         for (const Queue& queue : graph_.queues_) queue.set_captured(false);
       }
-      cuda::check(answer, "cudaStreamEndCapture, for something before that no graph holds", graph_.origin().device());
+      cuda::check(answer, "cudaStreamEndCapture, because of an earlier call that a graph cannot hold",
+                  graph_.origin().device());
       try {
         graph_.take(captured);
       } catch (...) {

@@ -42,7 +42,7 @@ namespace detail {
     std::string_view name = name_at > 0 ? line + name_at : "";
     if (name.ends_with('\n')) name.remove_suffix(1);
     const bool is_of_a_driver = name.starts_with("/dev/") && !name.starts_with("/dev/shm/");
-    if (allowed[1] == 'w' && !is_of_a_driver) place = name.empty() ? "memory without a name" : name;
+    if (allowed[1] == 'w' && !is_of_a_driver) place = name.empty() ? "unnamed memory" : name;
     break;
   }
   std::fclose(maps);
@@ -64,11 +64,11 @@ inline void require_reached(int device, const WorkName& kernel, std::size_t numb
   forget(cudaDeviceGetAttribute(&reaches_all, cudaDevAttrPageableMemoryAccess, device));
   if (reaches_all != 0) return;
   throw HostPointer(
-      concat("A ", kernel.kind, kernel.parameters, " for GPU ", device, " has an address of the host's memory in byte ",
+      concat("A ", kernel.kind, kernel.parameters, " for GPU ", device, " contains an address of host memory in byte ",
              offset, " of argument ", number),
-      concat("it is in ", place, ", which GPU ", device, " does not reach and cudaHostRegister did not pin"),
-      "Give the kernel data() of a span of the device, such as component(replica), or values instead of "
-      "references and pointers, and set members that it does not use to null");
+      concat("it is in ", place, ", which GPU ", device, " cannot access and which cudaHostRegister did not pin"),
+      "Give the kernel data() of a device span, such as component(replica), or values instead of references and "
+      "pointers, and set unused members to null");
 }
 
 }  // namespace detail

@@ -24,10 +24,9 @@ namespace dist::cuda {
 /// HostPointer if an argument contains an address that this GPU cannot access.
 template <class... Expected, class... Given>
 void launch(StreamRef stream, dim3 blocks, dim3 threads, void (*kernel)(Expected...), Given&&... arguments) {
-  static_assert(
-      (std::is_trivially_copyable_v<Expected> && ...),
-      "what runs on a GPU is copied there byte by byte: this functor, or what it holds, cannot be. It may hold "
-      "numbers and the data() of spans of the device");
+  static_assert((std::is_trivially_copyable_v<Expected> && ...),
+                "a functor is copied to the GPU byte by byte, but this functor or one of its members is not trivially "
+                "copyable: let it hold numbers and the data() of device spans");
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
   config.blockDim = threads;

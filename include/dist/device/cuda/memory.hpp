@@ -60,8 +60,8 @@ class Memory {
   [[nodiscard]] std::size_t allocate(std::size_t bytes) {
     if (bytes >= slice_size)
       throw OutOfMemory(
-          concat("No memory ", is_on_host_ ? "of the host for GPUs" : "on a GPU", " of ", bytes, " bytes"),
-          "no machine has so much", "Make the variable smaller");
+          concat("An allocation ", is_on_host_ ? "in pinned host memory" : "on a GPU", " of ", bytes, " bytes failed"),
+          "no machine has this amount of memory", "Make the variable smaller");
     const std::size_t least = std::max<std::size_t>(bytes, 1);  // for a unique address
     Slice slice = is_on_host_ ? Slice{{}, MappedBuffer{least}} : Slice{on_gpus(least), {}};
     if (is_on_host_) std::memset(slice.on_host.data(), 0, least);

@@ -146,7 +146,7 @@ class QueueState {
   void refuse_capture(Describe&& describe) const {
     if (is_captured_)
       throw NotCapturable(cudaErrorStreamCaptureUnsupported, concat("The host waits for ", describe()),
-                          "its work is captured as a graph, which is not launched yet", do_it_outside);
+                          "its work is captured as a graph, which has not been launched yet", do_it_outside);
   }
   void set_late(bool late) const noexcept {
     if (std::exchange(is_late_, late) != late) note_late_queue(stream().device(), late);

@@ -45,7 +45,8 @@ namespace detail {
   said += concat("; CUDA_VISIBLE_DEVICES=", quoted(variable));
   if (entries.size() < count) return said + ", which was changed after CUDA had read it";
   if (entries.empty()) return said + " hides all";
-  if (entries.size() > count) said += concat(", where CUDA can use nothing from ", quoted(entries[count]), " on");
+  if (entries.size() > count)
+    said += concat(", in which CUDA ignores all entries from ", quoted(entries[count]), " on");
   return said;
 }
 

@@ -30,7 +30,7 @@ void await(IsOver&& is_over, Describe&& describe, std::chrono::nanoseconds timeo
       nanosleep(&while_asleep, nullptr);
   };
   ::dist::detail::await(std::forward<IsOver>(is_over), pause, std::forward<Describe>(describe), timeout,
-                        "Look at nvidia-smi whether the GPU is busy or lost, and for a kernel that does not end");
+                        "Check with nvidia-smi whether the GPU is busy or lost, look for a kernel that does not end");
 }
 
 }  // namespace dist::cuda

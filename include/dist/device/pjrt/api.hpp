@@ -107,11 +107,11 @@ class Api {
   Api(const PJRT_Api* functions, std::string path) : functions_(functions), path_(std::move(path)) {
     const PJRT_Api_Version& version = functions_->pjrt_api_version;
     if (version.major_version != PJRT_API_MAJOR)
-      refuse(concat("it has version ", version.major_version, ".", version.minor_version,
-                    " of the interface PJRT, and this program was compiled for ", PJRT_API_MAJOR, ".", PJRT_API_MINOR));
+      refuse(concat("it implements version ", version.major_version, ".", version.minor_version,
+                    " of the PJRT interface, but this program was compiled for ", PJRT_API_MAJOR, ".", PJRT_API_MINOR));
     if (functions_->struct_size < needed_size)
-      refuse(concat("its table of functions has ", functions_->struct_size, " bytes, and ", needed_size,
-                    " are needed at least; its version of the interface PJRT is ", version.major_version, ".",
+      refuse(concat("its table of functions has ", functions_->struct_size, " bytes, but at least ", needed_size,
+                    " are needed; its version of the PJRT interface is ", version.major_version, ".",
                     version.minor_version));
   }
 
@@ -168,13 +168,13 @@ class Api {
   template <class Refusal>
   [[nodiscard]] static constexpr std::string_view suggestion() {
     if constexpr (std::is_same_v<Refusal, ProgramRefused>)
-      return "Look at the operation that the message names, in the program's text";
-    return "Look at what the plugin says, and at the devices that it needs";
+      return "Check the operation that the message names, in the program's text";
+    return "Check the plugin's message, and the devices that the plugin needs";
   }
 
   [[noreturn]] void refuse(std::string_view why) const {
     throw NoPlugin(concat("The PJRT plugin ", quoted(path_, path_.size()), " cannot be used"), why,
-                   "Install a plugin of the header's version, or compile with the header of the plugin's");
+                   "Install a plugin of the header's version, or compile with a header of the plugin's version");
   }
 
   template <class Member, class What>

@@ -43,7 +43,7 @@ DIST_INLINE void Event::wait() const {
 DIST_INLINE bool Event::is_done() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Event_IsReady_Args);
   arguments.event = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return concat("to look at ", what_); });
+  client_.api().call(&PJRT_Api::PJRT_Event_IsReady, arguments, [&] { return concat("to check ", what_); });
   return arguments.is_ready;
 }
 
@@ -67,13 +67,13 @@ DIST_INLINE void Event::sleep() const {
   const auto is_over = [&] { return signal->is_done.load(); };
   ::dist::detail::await(
       is_over, [&] { signal->sleepers.wait(is_over, longest); }, what, client_.timeout(),
-      "Look whether all processes and devices that take part run the same programs");
+      "Check that all participating processes and devices run the same programs");
 }
 
 DIST_INLINE Shape Buffer::shape() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
   arguments.buffer = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to tell a buffer's extents"; });
+  client_.api().call(&PJRT_Api::PJRT_Buffer_Dimensions, arguments, [] { return "to return a buffer's extents"; });
   const std::vector<std::size_t> extents(arguments.dims, arguments.dims + arguments.num_dims);
   return Shape(std::span<const std::size_t>{extents});
 }
@@ -81,14 +81,15 @@ DIST_INLINE Shape Buffer::shape() const {
 DIST_INLINE PJRT_Buffer_Type Buffer::type() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_ElementType_Args);
   arguments.buffer = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to tell a buffer's type"; });
+  client_.api().call(&PJRT_Api::PJRT_Buffer_ElementType, arguments, [] { return "to return a buffer's type"; });
   return arguments.type;
 }
 
 DIST_INLINE bool Buffer::is_donated() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_Buffer_IsDeleted_Args);
   arguments.buffer = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments, [] { return "to tell whether a buffer is left"; });
+  client_.api().call(&PJRT_Api::PJRT_Buffer_IsDeleted, arguments,
+                     [] { return "to check whether a buffer still exists"; });
   return arguments.is_deleted;
 }
 
@@ -101,15 +102,16 @@ DIST_INLINE Event Buffer::ready() const {
 
 DIST_INLINE void Buffer::require_readable(PJRT_Buffer_Type wanted, std::string_view name, const Shape& target) const {
   if (is_donated())
-    throw InvalidArgument("A buffer cannot be read", "a program has taken its memory for a result",
-                          "Read the result, or copy the buffer to the host before");
+    throw InvalidArgument("A buffer cannot be read", "a program has reused its memory for a result",
+                          "Read the result, or copy the buffer to the host earlier");
   if (shape() != target)
     throw ShapeMismatch("A buffer cannot be copied to the host",
-                        concat("its shape is ", shape(), ", that of the target ", target), "Give both the same shape");
+                        concat("its shape is ", shape(), ", the target's shape is ", target),
+                        "Give both the same shape");
   if (type() != wanted)
     throw InvalidArgument("A buffer cannot be copied to the host",
-                          concat("its elements are PJRT's type ", static_cast<int>(type()), ", and not ", name,
-                                 ", type ", static_cast<int>(wanted)),
+                          concat("its elements have PJRT's type ", static_cast<int>(type()), ", not ", name, ", type ",
+                                 static_cast<int>(wanted)),
                           "Read it as the type that the program computes");
 }
 

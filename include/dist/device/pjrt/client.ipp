@@ -86,10 +86,10 @@ DIST_INLINE Client::Client(const ClientOptions& options) : state_(std::make_shar
 DIST_INLINE const Device& Client::device(std::size_t index) const {
   if (index >= devices().size())
     throw InvalidArgument(
-        concat("There is no device ", index),
-        concat("the platform ", quoted(platform()), " has ", devices().size(), ", which are numbered from 0"),
-        "Name another device, or ask the plugin for more: its plugin for CPUs takes "
-        "cpu_device_count among the values of ClientOptions");
+        concat("Device ", index, " does not exist"),
+        concat("the platform ", quoted(platform()), " has ", devices().size(), ", numbered from 0"),
+        "Name another device, or configure more: the plugin for CPUs takes cpu_device_count among the values of "
+        "ClientOptions");
   return devices()[index];
 }
 
@@ -113,7 +113,7 @@ DIST_INLINE Client::State::State(const ClientOptions& options)
                  &PJRT_Client_PlatformVersion_Args::platform_version_size);
   auto index = DIST_PJRT_ARGUMENTS(PJRT_Client_ProcessIndex_Args);
   index.client = handle.get();
-  api.call(&PJRT_Api::PJRT_Client_ProcessIndex, index, [] { return "to tell the number of this process"; });
+  api.call(&PJRT_Api::PJRT_Client_ProcessIndex, index, [] { return "to return the number of this process"; });
   process = static_cast<std::size_t>(index.process_index);
   find_devices();
 }
@@ -178,20 +178,20 @@ DIST_INLINE std::string plugin_path(const std::string& chosen) {
   constexpr std::string_view how =
       "Name the plugin's shared library in DIST_PJRT_PLUGIN; PyPI's xla-cpu-pjrt has one for CPUs, libtpu one for TPUs";
   if (environment == nullptr)
-    throw NoPlugin("There is no PJRT plugin",
+    throw NoPlugin("No PJRT plugin was found",
                    "neither DIST_PJRT_PLUGIN nor TPU_LIBRARY_PATH is set, and no Python environment is active", how);
   const std::string packages = concat(environment, "/lib/python3*/site-packages/");
   if (const auto tpu = detail::files_like(packages + "libtpu/libtpu.so"); !tpu.empty()) return tpu.front();
   const std::string pattern = packages + "xla_plugins/*/*.so";
   const std::vector<std::string> found = detail::files_like(pattern);
   if (found.empty())
-    throw NoPlugin("There is no PJRT plugin",
-                   concat("neither DIST_PJRT_PLUGIN nor TPU_LIBRARY_PATH is set, and no file is like ",
+    throw NoPlugin("No PJRT plugin was found",
+                   concat("neither DIST_PJRT_PLUGIN nor TPU_LIBRARY_PATH is set, and no file matches ",
                           quoted(pattern, pattern.size())),
                    how);
   if (found.size() > 1)
-    throw NoPlugin("Nobody says which PJRT plugin is meant",
-                   concat("there are ", quoted(found[0], 200), " and ", quoted(found[1], 200)), how);
+    throw NoPlugin("The choice of a PJRT plugin is ambiguous",
+                   concat("found ", quoted(found[0], 200), " and ", quoted(found[1], 200)), how);
   return found.front();
 }
 
@@ -209,7 +209,7 @@ DIST_INLINE const Api& load_plugin(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const error = dlerror();
-    refuse(printable(error == nullptr ? "no reason is known" : error, 500));
+    refuse(printable(error == nullptr ? "the reason is unknown" : error, 500));
   }
   // POSIX returns functions as object pointers.
   const auto get_functions = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"));
@@ -278,9 +278,9 @@ DIST_INLINE void set_process_options(ClientOptions options) {
   detail::ProcessClient& of_process = detail::ProcessClient::get();
   const std::lock_guard lock{of_process.mutex};
   if (of_process.client)
-    throw InvalidArgument("The client of this process cannot be given other options",
-                          concat("it has been made, on platform ", quoted(of_process.client->platform())),
-                          "Call pjrt::set_process_options before the first strategy on Xla devices is made");
+    throw InvalidArgument("The options of the client of this process cannot be changed",
+                          concat("it has already been created, on platform ", quoted(of_process.client->platform())),
+                          "Call pjrt::set_process_options before the first strategy on Xla devices is created");
   of_process.options = std::move(options);
 }
 
@@ -296,8 +296,8 @@ DIST_INLINE Client process_client(const std::string& plugin) {
   const std::string& path = of_process.client->api().path();
   if (!plugin.empty() && plugin != path)
     throw InvalidArgument(
-        "A process has one PJRT plugin, and two were named",
-        concat(quoted(path, path.size()), " is in use, and ", quoted(plugin, plugin.size()), " was asked for"),
+        "A process has one PJRT plugin, but two were named",
+        concat(quoted(path, path.size()), " is in use, and ", quoted(plugin, plugin.size()), " was requested"),
         "Name the same plugin for all strategies of the process");
   return *of_process.client;
 }

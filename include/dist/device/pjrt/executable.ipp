@@ -17,7 +17,7 @@ DIST_INLINE Executable Executable::deserialized(Client client, std::span<const s
   arguments.serialized_executable = reinterpret_cast<const char*>(bytes.data());
   arguments.serialized_executable_size = bytes.size();
   client.api().call(&PJRT_Api::PJRT_Executable_DeserializeAndLoad, arguments,
-                    [] { return "to load what was compiled before"; });
+                    [] { return "to load a compiled program"; });
   Executable loaded{std::move(client), arguments.loaded_executable, replicas};
   loaded.count_results();
   return loaded;
@@ -27,7 +27,7 @@ DIST_INLINE std::vector<std::vector<Buffer>> Executable::execute(
     std::span<const std::vector<const Buffer*>> arguments) const {
   if (arguments.size() != replicas_)
     throw InvalidArgument("A program cannot be executed",
-                          concat("it has ", replicas_, " replicas, and arguments are given for ", arguments.size()),
+                          concat("it has ", replicas_, " replicas, but arguments are given for ", arguments.size()),
                           "Give the arguments of each replica");
   std::vector<std::vector<PJRT_Buffer*>> inputs(replicas_), outputs(replicas_, std::vector<PJRT_Buffer*>(results_));
   std::vector<PJRT_Buffer* const*> input_lists;
@@ -35,7 +35,7 @@ DIST_INLINE std::vector<std::vector<Buffer>> Executable::execute(
   for (std::size_t replica = 0; replica < replicas_; ++replica) {
     if (arguments[replica].size() != arguments[0].size())
       throw InvalidArgument("A program cannot be executed",
-                            concat("replica 0 has ", arguments[0].size(), " arguments, and replica ", replica, " has ",
+                            concat("replica 0 has ", arguments[0].size(), " arguments, but replica ", replica, " has ",
                                    arguments[replica].size()),
                             "Give each replica the same arguments");
     for (const Buffer* argument : arguments[replica]) inputs[replica].push_back(argument->get());
@@ -71,7 +71,7 @@ DIST_INLINE std::vector<std::byte> Executable::serialized() const {
 DIST_INLINE Executable::Description Executable::description() const {
   auto arguments = DIST_PJRT_ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args);
   arguments.loaded_executable = handle_.get();
-  client_.api().call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, arguments, [] { return "to look at a program"; });
+  client_.api().call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, arguments, [] { return "to describe a program"; });
   return {arguments.executable, {&client_.api()}};
 }
 
@@ -104,7 +104,7 @@ DIST_INLINE PJRT_LoadedExecutable* Executable::compile(const Client& client, std
 
 DIST_INLINE void Executable::require_devices(const Client& client, std::size_t replicas) {
   if (replicas == 0)
-    throw InvalidArgument("A program cannot be compiled", "it has no replica", "Ask for one replica or more");
+    throw InvalidArgument("A program cannot be compiled", "it has no replica", "Request one replica or more");
   static_cast<void>(client.device(replicas - 1));
 }
 

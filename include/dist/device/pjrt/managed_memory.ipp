@@ -16,9 +16,9 @@ namespace dist::pjrt {
 DIST_INLINE void ManagedMemory::Resident::on_device(std::vector<const Buffer*>& parts) {
   const std::lock_guard lock{memory_->of_replicas_[replica_].mutex};
   if (slice_ == nullptr)
-    throw InvalidArgument(concat("Variable '", name_, "' has ended, and a compiled step uses it"),
+    throw InvalidArgument(concat("Variable '", name_, "' was destroyed, but a compiled step uses it"),
                           "its program was compiled for the memory of that variable",
-                          "Keep the variable as long as the step, or compile the step again");
+                          "Keep the variable alive as long as the step, or compile the step again");
   if (slice_->current != this) slice_->come_home();
   slice_->current = this;
   try {

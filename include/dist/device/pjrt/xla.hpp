@@ -49,11 +49,11 @@ struct Xla {
   [[nodiscard]] static std::string device_name(std::size_t device) { return concat("/", type, ":", device); }
   /// Throws InvalidArgument for `device`, which is not a device of the client.
   [[noreturn]] static void refuse(std::string_view device) {
-    throw InvalidArgument(concat("There is no device ", quoted(device)),
-                          concat("the platform ", quoted(pjrt::process_client().platform()), " has ", count(),
-                                 count() == 1 ? " device" : " devices", ", numbered from /xla:0"),
-                          "Name another device, or ask the plugin for more: its plugin for CPUs takes "
-                          "DIST_PJRT_VALUES=cpu_device_count=4");
+    throw InvalidArgument(
+        concat("Device ", quoted(device), " does not exist"),
+        concat("the platform ", quoted(pjrt::process_client().platform()), " has ", count(),
+               count() == 1 ? " device" : " devices", ", numbered from /xla:0"),
+        "Name another device, or configure more: the plugin for CPUs takes DIST_PJRT_VALUES=cpu_device_count=4");
   }
 };
 
