@@ -140,13 +140,13 @@ TEST_CASE("waits end when another process fails, is late, or is known to be lost
   const support::TemporaryFolder folder;
   BackgroundSave first{at(folder, "one"), numbers(0, 2), {}};
   folder.write("one/" + dist::detail::shard_name(1, 1, 2) + ".failed", "");
-  CHECK(saving(first).find("is a checkpoint that was not completed (process 1 could not write its part). See what that "
-                           "process says.") != std::string::npos);
+  CHECK(saving(first).find(
+            "is an incomplete checkpoint (process 1 could not write its part). Read the error of that process.") !=
+        std::string::npos);
   CHECK(first.is_failed());
   BackgroundSave late{at(folder, "two", 2, std::chrono::milliseconds{30}), numbers(0, 2), {}};
-  CHECK(
-      saving(late).find("(process 1 had not written its part after 0.03 s). Give a folder that all processes share") !=
-      std::string::npos);
+  CHECK(saving(late).find("(process 1 did not write its part within 0.03 s). Use a folder that all processes share") !=
+        std::string::npos);
   BackgroundSave cancelled{at(folder, "three", 3), numbers(0, 2), {}};
   cancelled.wait_for_file();
   CHECK(!cancelled.is_done());
@@ -172,7 +172,7 @@ TEST_CASE("a failure without a wait is printed to stderr") {
     BackgroundSave lost{SaveTarget{.folder = folder.path("gone"), .id = 1, .serial = 1}, numbers(0, 1), {}};
   });
   CHECK(ending.says("dist: the checkpoint " + folder.path("gone") +
-                    " was not saved, and nobody waited to hear of it: File '" + folder.path("gone/data-")));
+                    " was not saved, and the program did not wait for the result: File '" + folder.path("gone/data-")));
 }
 
 TEST_CASE("stack unwinding waits some seconds for other processes, not until the deadline") {
@@ -186,7 +186,7 @@ TEST_CASE("stack unwinding waits some seconds for other processes, not until the
     }
   });
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds{30});
-  CHECK(ending.says("was not saved, and nobody waited to hear of it"));
+  CHECK(ending.says("was not saved, and the program did not wait for the result"));
   // A save that completes in time is complete.
   BackgroundSave second{at(folder, "two"), numbers(1, 2), {}};
   try {

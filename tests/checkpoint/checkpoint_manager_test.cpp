@@ -102,7 +102,7 @@ TEST_CASE("a folder has one manager") {
   const auto second = [&] {
     return what_throws<dist::FileError>([&] { CheckpointManager{training.checkpoint, folder.path()}; });
   };
-  CHECK(second().find("is a folder to which somebody else writes checkpoints") != std::string::npos);
+  CHECK(second().find("is a folder that already has a writer of checkpoints") != std::string::npos);
   support::Processes other{1, [&](std::size_t) {
                              Training theirs;
                              return what_throws<dist::FileError>([&] {
@@ -115,9 +115,10 @@ TEST_CASE("a folder has one manager") {
   manager.reset();
   CHECK(second() == "nothing was thrown");
   for (const char* name : {"", "a/b"})
-    CHECK(what_throws<dist::InvalidArgument>([&] {
-            CheckpointManager{training.checkpoint, folder.path(), {.name = name}};
-          }).starts_with("CheckpointManagerOptions.name is no name of a folder (it is '" + std::string{name} + "')"));
+    CHECK(
+        what_throws<dist::InvalidArgument>([&] {
+          CheckpointManager{training.checkpoint, folder.path(), {.name = name}};
+        }).starts_with("CheckpointManagerOptions.name is not a valid folder name (it is '" + std::string{name} + "')"));
   folder.write("file", "");
   CHECK(what_throws<dist::FileError>([&] {
           CheckpointManager{training.checkpoint, folder.path("file/a")};
@@ -145,7 +146,7 @@ TEST_CASE("a folder that is not writable is rejected at the start, not at the fi
           const CheckpointManager manager{training.checkpoint, path};
         });
         return said.starts_with("File '" + path +
-                                "' is a folder in which no checkpoint can be saved (Permission denied)")
+                                "' is a folder in which checkpoints cannot be saved (Permission denied)")
                    ? 0
                    : 1;
       }};
@@ -164,8 +165,7 @@ TEST_CASE("a damaged newest checkpoint is skipped with a message, and the previo
     dist::log_line("it was restored");
   });
   CHECK(ending.says("it was restored"));
-  CHECK(
-      ending.says("dist: checkpoint " + folder.path("ckpt-3") + " is left out: File '" + folder.path("ckpt-3/data-")));
+  CHECK(ending.says("dist: checkpoint " + folder.path("ckpt-3") + " is skipped: File '" + folder.path("ckpt-3/data-")));
   // Skips a truncated manifest, too.
   folder.write("ckpt-2/manifest.json", folder.read("ckpt-2/manifest.json").substr(0, 40));
   CHECK(manager.restore_latest() == folder.path("ckpt-1"));
@@ -173,8 +173,8 @@ TEST_CASE("a damaged newest checkpoint is skipped with a message, and the previo
   damage(folder, "ckpt-1");
   training.step = 77;
   const std::string said = what_throws<dist::FileError>([&] { static_cast<void>(manager.restore_latest()); });
-  CHECK(said.starts_with("File '" + folder.path() + "' has no checkpoint that is whole (File '" +
-                         folder.path("ckpt-3/data-")));
+  CHECK(
+      said.starts_with("File '" + folder.path() + "' has no intact checkpoint (File '" + folder.path("ckpt-3/data-")));
   CHECK(said.ends_with("Train from the beginning, in another folder."));
   CHECK(training.step == 77);
   CHECK(manager.save() == folder.path("ckpt-4"));

@@ -58,7 +58,7 @@ TEST_CASE("tensors are found by key in the files of all processes") {
     CHECK(says(what_throws<dist::FileError>([&] { static_cast<void>(reader.read<std::int8_t>("b")); }), "200"));
     CHECK(what_throws<dist::FileError>([&] { static_cast<void>(reader.read<float>("d")); }) ==
           "File '" + folder.path(name) +
-              "' is a checkpoint without 'd' (it holds 'a', 'b', 'c'). Restore it into what it was saved from.");
+              "' is a checkpoint without 'd' (it holds 'a', 'b', 'c'). Restore it into the parts that were saved.");
   }
 }
 
@@ -71,8 +71,8 @@ TEST_CASE("missing, truncated, foreign and invalid files are named") {
   const std::string named = "File '" + folder.path(first) + "'";
   for (const std::size_t length : {std::size_t{0}, std::size_t{7}, content.size() / 2, content.size() - 1}) {
     folder.write(first, content.substr(0, length));
-    says(refused(folder.path("one")), named + " is not what the checkpoint was saved with (it has " +
-                                          std::to_string(length) + " bytes, and " + std::to_string(content.size()) +
+    says(refused(folder.path("one")), named + " differs from the file that was saved (it has " +
+                                          std::to_string(length) + " bytes, but " + std::to_string(content.size()) +
                                           " were written). Restore another checkpoint");
   }
   REQUIRE(unlink(folder.path(first).c_str()) == 0);
@@ -98,13 +98,13 @@ TEST_CASE("duplicate tensors, and tensors without checksum, are rejected") {
   const std::vector<std::string> files = write_checkpoint(folder, "one", 1);
   folder.write("one/again.safetensors", folder.read("one/" + files[0]));
   complete(folder, "one", {files[0], "again.safetensors"});
-  says(refused(folder.path("one")), "/manifest.json' names two files that both have a tensor ('a')");
+  says(refused(folder.path("one")), "/manifest.json' lists two files that contain the same tensor ('a')");
   dist::io::SafetensorsWriter bare{folder.path("one/bare.safetensors"), {{"d", dist::io::ElementType::f32, {2}}}};
   const float numbers[2] = {1, 2};
   bare.append(std::span<const float>{numbers});
   bare.commit();
   complete(folder, "one", {"bare.safetensors"});
-  says(refused(folder.path("one")), "/bare.safetensors' is not what the checkpoint was saved with (the bytes of 'd'");
+  says(refused(folder.path("one")), "/bare.safetensors' differs from the file that was saved (the checksum of 'd'");
 }
 
 TEST_CASE("a checkpoint is verified once, and each tensor again when it is read") {
@@ -119,8 +119,8 @@ TEST_CASE("a checkpoint is verified once, and each tensor again when it is read"
   says(what_throws<dist::FileError>([&] {
          for (const std::string& key : reader.keys()) static_cast<void>(reader.read<double>(key));
        }),
-       "is not what the checkpoint was saved with (the bytes of ");
-  says(refused(folder.path("one")), "is not what the checkpoint was saved with (the bytes of ");
+       "differs from the file that was saved (the checksum of ");
+  says(refused(folder.path("one")), "differs from the file that was saved (the checksum of ");
 }
 
 TEST_CASE("every changed byte is detected, and the error names its file") {

@@ -158,11 +158,11 @@ TEST_CASE("a checkpoint that does not fit changes nothing, and the error has the
   };
   auto other_shape = strategy.variable<float>({2, 5}, 6.0f);
   CHECK(refused.operator()<dist::ShapeMismatch>(other_shape) ==
-        "'second' has another shape than in the checkpoint " + folder.path("a") +
-            " (it is [2, 5], and [5, 2] was saved). Restore it into what it was saved from.");
+        "'second' does not have the shape that is saved in the checkpoint " + folder.path("a") +
+            " (its shape is [2, 5], but [5, 2] was saved). Restore it into an object of the saved shape.");
   CHECK(all_are(strategy, other_shape, 6));
   int number = 7;
-  says(refused.operator()<dist::ShapeMismatch>(number), "'second' has another shape");
+  says(refused.operator()<dist::ShapeMismatch>(number), "'second' does not have the shape");
   CHECK(number == 7);
   dist::Generator generator{strategy, 1};
   const auto state = generator.whole(strategy.scope());
@@ -172,7 +172,7 @@ TEST_CASE("a checkpoint that does not fit changes nothing, and the error has the
   const support::Saved before{strategy, net};
   says(refused.operator()<dist::FileError>(net),
        "' is a checkpoint without 'second/dense/kernel' (it holds 'first', "
-       "'second'). Restore it into what it was saved from.");
+       "'second'). Restore it into the parts that were saved.");
   CHECK(support::Saved{strategy, net} == before);
 }
 
@@ -192,10 +192,10 @@ TEST_CASE("a checkpoint that is damaged anywhere changes nothing") {
   folder.write(file, content);
   CHECK(what_throws<dist::FileError>([&] { checkpoint.restore(folder.path("a")); }) ==
         "File '" + folder.path(file) +
-            "' is not what the checkpoint was saved with (the bytes of 'last' have another checksum). Restore another "
-            "checkpoint: this one was damaged, or its copy is not complete.");
+            "' differs from the file that was saved (the checksum of 'last' differs). Restore another checkpoint: this "
+            "one is damaged, or its copy is incomplete.");
   CHECK(all_are(strategy, first, 3));
-  says(what_throws<dist::FileError>([&] { checkpoint.restore(folder.path("b")); }), "is no checkpoint");
+  says(what_throws<dist::FileError>([&] { checkpoint.restore(folder.path("b")); }), "is not a checkpoint");
 }
 
 TEST_CASE("names of parts are unique and do not contain '/'") {
@@ -206,15 +206,13 @@ TEST_CASE("names of parts are unique and do not contain '/'") {
   const auto refused = [&](const char* name) {
     return what_throws<dist::InvalidArgument>([&] { checkpoint.add(name, number); });
   };
-  CHECK(refused("a") ==
-        "Two parts of a checkpoint are named 'a' (one would take the place of the other). Give one of them another "
-        "name.");
-  CHECK(refused("") ==
-        "A part of a checkpoint has a name that none can have (it is empty: ''). Give it one without '/', such as "
-        "\"model\".");
+  CHECK(refused("a") == "Two parts of a checkpoint are named 'a' (one would replace the other). Rename one of them.");
+  CHECK(
+      refused("") ==
+      "The name of a part of a checkpoint is not valid (it is empty: ''). Use a name without '/', such as \"model\".");
   CHECK(refused("a/b") ==
-        "A part of a checkpoint has a name that none can have (a '/' stands between the names of parts in parts: "
-        "'a/b'). Give it one without '/', such as \"model\".");
+        "The name of a part of a checkpoint is not valid (a '/' separates the names of nested parts: 'a/b'). Use a "
+        "name without '/', such as \"model\".");
 }
 
 TEST_CASE("a background save stores the values at start_save (spec N16)") {
@@ -271,9 +269,9 @@ TEST_CASE("a failed save keeps an older checkpoint, removes its files, and is re
   std::optional<Checkpoint<dist::Default>::Saving> saving;
   {
     const support::FileSizeLimit limit{40'000};
-    says(what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); }),
-         "(File too large, after 40000 bytes; no part of it is left behind). Raise the limit on the size of files "
-         "(ulimit -f)");
+    says(
+        what_throws<dist::FileError>([&] { checkpoint.save(folder.path("a")); }),
+        "(File too large, after 40000 bytes; no part of it remains). Raise the limit on the size of files (ulimit -f)");
     CHECK(dist::detail::names_in(folder.path("a")) == files);
     says(what_throws<dist::FileError>([&] { checkpoint.save(folder.path("new")); }), "File '" + folder.path("new/"));
     CHECK(!std::filesystem::exists(folder.path("new")));
@@ -287,7 +285,7 @@ TEST_CASE("a failed save keeps an older checkpoint, removes its files, and is re
   CHECK(all_are(strategy, weights, 1));
   folder.write("file", "");
   says(what_throws<dist::FileError>([&] { checkpoint.save(folder.path("file/a")); }),
-       "File '" + folder.path("file/a") + "' cannot be made as a folder (Not a directory)");
+       "File '" + folder.path("file/a") + "' cannot be created as a folder (Not a directory)");
   says(what_throws<dist::FileError>([&] { checkpoint.save(folder.path("file")); }), "File '" + folder.path("file"));
   says(what_throws<dist::FileError>([&] { checkpoint.save("/proc/nothing/a"); }), "File '/proc/nothing");
   CHECK(what_throws<dist::FileError>([&] { checkpoint.save(""); }) != "nothing was thrown");

@@ -27,8 +27,7 @@ TEST_CASE("names_in lists the names in a folder") {
   CHECK(dist::detail::names_in(folder.path()) == Names{".lock", "a", "b"});
   CHECK(dist::detail::names_in(folder.path("gone")).empty());
   CHECK(what_throws<dist::FileError>([&] { static_cast<void>(dist::detail::names_in(folder.path("a"))); }) ==
-        "File '" + folder.path("a") +
-            "' cannot be read as a folder (Not a directory). Give a folder that may be read.");
+        "File '" + folder.path("a") + "' cannot be read as a folder (Not a directory). Use a readable folder.");
 }
 
 TEST_CASE("paths are split into folders and names") {
@@ -94,20 +93,20 @@ TEST_CASE("a folder has one lock owner across programs") {
     REQUIRE(gethostname(host, sizeof host - 1) == 0);
     const std::string holder = "process " + std::to_string(getpid()) + " on " + host;
     const auto refusal = [&](const std::string& whose) {
-      return "File '" + folder.path() + "' is a folder to which somebody else writes checkpoints (" + whose + holder +
-             ", holds its lock). Give each model a folder of its own, or end the other program.";
+      return "File '" + folder.path() + "' is a folder that already has a writer of checkpoints (" + whose + holder +
+             " holds its lock). Give each model its own folder, or end the other program.";
     };
-    CHECK(refused() == refusal("this program itself, "));
+    CHECK(refused() == refusal("this program itself: "));
     support::Processes other{1, [&](std::size_t) { return refused() == refusal("") ? 0 : 1; }};
     CHECK(other.wait()[0] == 0);
     folder.write(".lock", "");  // it could not be written
-    CHECK(refused().find("(a process that left no name, holds its lock)") != std::string::npos);
+    CHECK(refused().find("(an unknown process holds its lock)") != std::string::npos);
   }
   folder.write(".lock", std::string(400, 'x'));  // of an exited process
   CHECK(refused() == "nothing was thrown");
   CHECK(what_throws<dist::FileError>([&] {
           const dist::detail::FolderLock lock{folder.path("gone")};
-        }).starts_with("File '" + folder.path("gone/.lock") + "' cannot be made (No such file or directory)"));
+        }).starts_with("File '" + folder.path("gone/.lock") + "' cannot be created (No such file or directory)"));
 }
 
 TEST_CASE("the end of a training is marked in its checkpoint folder") {
@@ -121,11 +120,10 @@ TEST_CASE("the end of a training is marked in its checkpoint folder") {
   CHECK(dist::latest_checkpoint(folder.path()) == std::nullopt);
   for (const char* damaged : {"", "\n", "12", "twelve\n", "-1\n", "12\n\n", "99999999999999999999\n"}) {
     folder.write(".ended", damaged);
-    CHECK(
-        what_throws<dist::FileError>([&] { static_cast<void>(dist::ended_training(folder.path())); }) ==
-        "File '" + folder.path(".ended") +
-            "' does not mark the end of a training (it is not a number of epochs and the end of a line). Remove it, or "
-            "let the training mark its end again.");
+    CHECK(what_throws<dist::FileError>([&] { static_cast<void>(dist::ended_training(folder.path())); }) ==
+          "File '" + folder.path(".ended") +
+              "' does not mark the end of a training (it is not a number of epochs and a line break). Remove it, or "
+              "mark the end of the training again.");
   }
   CHECK_THROWS_AS(dist::mark_training_ended(folder.path("gone")), dist::FileError);
 }

@@ -58,7 +58,7 @@ TEST_CASE("a manifest is read as written") {
 TEST_CASE("truncated, changed and extended manifests are rejected") {
   const std::string all = written(two_files);
   for (std::size_t length = 0; length < all.size(); ++length)
-    CHECK(refused(all.substr(0, length)).starts_with("File 'folder/manifest.json' is no sound manifest"));
+    CHECK(refused(all.substr(0, length)).starts_with("File 'folder/manifest.json' is not a valid checkpoint manifest"));
   std::size_t accepted = 0;
   for (std::size_t place = 0; place < all.size(); ++place)
     for (unsigned change = 1; change < 256; ++change) {
@@ -80,15 +80,15 @@ TEST_CASE("files must be in the folder of the manifest") {
     CHECK(refused(with_file(name)) != "nothing was thrown");
   }
   CHECK(refused(with_file("../data")) ==
-        "File 'folder/manifest.json' is no sound manifest of a checkpoint (it names a file that is not in its folder: "
-        "'../data'). Restore another checkpoint: this one was damaged, or its copy is not complete.");
+        "File 'folder/manifest.json' is not a valid checkpoint manifest (it names a file that is not in its folder: "
+        "'../data'). Restore another checkpoint: this one is damaged, or its copy is incomplete.");
 }
 
 TEST_CASE("the errors of a later version and of another format differ") {
   CHECK(refused(sealed(R"({"format":"dist checkpoint","version":2,"shape":"new"})")) ==
-        "File 'folder/manifest.json' is of another version of the format of checkpoints (it is of version 2, and this "
-        "program reads version 1). Restore it with the version of the library that saved it, or a later one.");
-  CHECK(refused(sealed(R"({"format":"another checkpoint","version":1})")).find("it is of another format") !=
+        "File 'folder/manifest.json' has another version of the checkpoint format (it has version 2, but this program "
+        "reads version 1). Restore it with the version of the library that saved it, or a later one.");
+  CHECK(refused(sealed(R"({"format":"another checkpoint","version":1})")).find("it has another format") !=
         std::string::npos);
 }
 
@@ -111,17 +111,17 @@ TEST_CASE("missing parts of a manifest are named") {
   says(head + R"("id":1.5})", "it has no number 'id'");
   says(head + R"("id":1,"id":1})", "duplicate");
   says(head + R"("id":1})", "it has no number 'serial'");
-  says(head + R"("id":1,"serial":1})", "it names no files");
-  says(head + R"("id":1,"serial":1,"files":{}})", "it names no files");
+  says(head + R"("id":1,"serial":1})", "it has no list of files");
+  says(head + R"("id":1,"serial":1,"files":{}})", "it has no list of files");
   says(head + R"("id":1,"serial":1,"files":[7]})", "it has no string 'name'");
   says(head + R"("id":1,"serial":1,"files":[{"name":"a"}]})", "it has no number 'bytes'");
   says(head + R"("id":1,"serial":1,"files":[{"name":"a","bytes":1}]})", "it has no string 'header_crc32c'");
   for (const char* digits : {"", "0", "000000001"})
     says(head + R"("id":1,"serial":1,"files":[{"name":"a","bytes":1,"header_crc32c":")" + digits + R"("}]})",
-         "a checksum has not eight digits");
+         "a checksum does not have eight digits");
   for (const char* digits : {"0000000g", "0000000A"})
     says(head + R"("id":1,"serial":1,"files":[{"name":"a","bytes":1,"header_crc32c":")" + digits + R"("}]})",
-         "a checksum has something other than hexadecimal digits");
+         "a checksum has characters other than hexadecimal digits");
 }
 
 TEST_CASE("a folder with a manifest is a checkpoint") {
@@ -132,8 +132,8 @@ TEST_CASE("a folder with a manifest is a checkpoint") {
     return what_throws<dist::FileError>([&] { static_cast<void>(dist::detail::read_manifest(path)); });
   };
   const std::string none = "File '" + path +
-                           "' is no checkpoint (it has no manifest.json). Give the path that Checkpoint::save was "
-                           "given; latest_checkpoint finds the newest one in a folder.";
+                           "' is not a checkpoint (it has no manifest.json). Use the path that was passed to "
+                           "Checkpoint::save; latest_checkpoint finds the newest one in a folder.";
   CHECK(reading() == none);
   folder.write("one/data-1", "x");
   CHECK(reading() == none);

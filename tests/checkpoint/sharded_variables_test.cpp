@@ -136,7 +136,7 @@ TEST_CASE("another shape than the saved one is rejected before any shard changes
   into.add("table", shorter);
   CHECK(support::what_throws<dist::ShapeMismatch>([&] {
           into.restore(folder.path("saved"));
-        }).starts_with("'table' has another shape than in the checkpoint"));
+        }).starts_with("'table' does not have the shape that is saved in the checkpoint"));
   CHECK(shorter.read(strategy.scope())[0] == 4);
   CHECK_THROWS_AS(shorter.restore(strategy.scope(), Tensor<float>{{8, 2}}), dist::ShapeMismatch);
 }

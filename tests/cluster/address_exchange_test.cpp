@@ -99,10 +99,10 @@ TEST_CASE("a missing worker is named") {
     options.deadline = 500ms;
     if (rank == 2) options.place = dist_test::free_endpoints(1).front();
   });
-  CHECK(contains(outcomes[0].error, "deadline: Worker 2 has not come to worker 0 at 127.0.0.1:"));
-  CHECK(contains(outcomes[0].error, " within 0.5 s (no connection came)"));
+  CHECK(contains(outcomes[0].error, "deadline: Worker 2 has not joined the rendezvous of worker 0 at 127.0.0.1:"));
+  CHECK(contains(outcomes[0].error, " within 0.5 s (no connection arrived)"));
   CHECK(contains(outcomes[1].error, "deadline: "));
-  CHECK(contains(outcomes[2].error, "deadline: The worker that holds the meeting at 127.0.0.1:"));
+  CHECK(contains(outcomes[2].error, "deadline: The worker that hosts the rendezvous at 127.0.0.1:"));
 }
 
 TEST_CASE("jobs with the same rendezvous ports do not disturb each other") {
@@ -145,20 +145,20 @@ TEST_CASE("a duplicate rank, another number of workers and a wrong secret are re
     short_deadline(options);
     if (rank == 2) options.rank = 1;
   });
-  CHECK(contains(twice[1].error + twice[2].error, "rendezvous: Worker 1 has come twice"));
-  CHECK(contains(twice[0].error, "Worker 2 has not come"));
+  CHECK(contains(twice[1].error + twice[2].error, "rendezvous: Worker 1 has joined twice"));
+  CHECK(contains(twice[0].error, "Worker 2 has not joined"));
 
   const std::vector<Outcome> other = meet(2, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);
     options.secret = "0123456789abcdef0123456789abcdef";
     if (rank == 1) options.world = 3;
   });
-  for (const Outcome& outcome : other) CHECK(contains(outcome.error, "its list has 3 tasks, the one here 2"));
+  for (const Outcome& outcome : other) CHECK(contains(outcome.error, "its list has 3 tasks, the list here has 2"));
 
   const std::vector<Outcome> stranger = meet(2, [&](AddressServerOptions& options, std::size_t rank) {
     short_deadline(options);
     options.secret = rank == 0 ? "0123456789abcdef0123456789abcdef" : "another one, another one, another";
   });
-  CHECK(contains(stranger[1].error, "does not know the secret of the job"));
-  CHECK(contains(stranger[0].error, "Worker 1 has not come"));
+  CHECK(contains(stranger[1].error, "does not have the secret of the job"));
+  CHECK(contains(stranger[0].error, "Worker 1 has not joined"));
 }

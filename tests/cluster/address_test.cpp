@@ -41,11 +41,13 @@ TEST_CASE("invalid addresses are refused, naming the task (spec M25)") {
   refused("grpc://host0:2222",
           "it begins with a protocol). Write host:port alone, without grpc:// or another protocol.");
   refused("2001:db8::1:2222", "it has several colons). Put an IPv6 address into brackets, such as [::1]:2222.");
-  refused("[::1:2222", "a bracket has no end). Write an IPv6 address as [::1]:2222.");
-  refused(":2222", "it has no host). Write the host's name or number before the colon.");
-  refused("[]:2222", "it has no host). Write the host's name or number before the colon.");
-  refused(" host0:2222", "its host has a character that no host has). Use letters, digits, hyphens and dots.");
-  refused("ho\nst:2222", "its host has a character that no host has). Use letters, digits, hyphens and dots.");
+  refused("[::1:2222", "a bracket is not closed). Write an IPv6 address as [::1]:2222.");
+  refused(":2222", "it has no host). Write the host's name or IP address before the colon.");
+  refused("[]:2222", "it has no host). Write the host's name or IP address before the colon.");
+  refused(" host0:2222",
+          "its host has a character that is not allowed in host names). Use letters, digits, hyphens and dots.");
+  refused("ho\nst:2222",
+          "its host has a character that is not allowed in host names). Use letters, digits, hyphens and dots.");
   refused(std::string(254, 'a') + ":2222", "its host name is too long). Use at most 253 characters.");
 }
 

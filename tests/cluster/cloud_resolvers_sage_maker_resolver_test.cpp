@@ -59,6 +59,6 @@ TEST_CASE("missing and malformed variables are reported (spec M21)") {
     CHECK_THROWS_WITH_AS(resolver(hosts, "algo-1").cluster_spec(), doctest::Contains("SM_HOSTS is not a list of host"),
                          InvalidArgument);
   }
-  CHECK_THROWS_WITH_AS(resolver("algo-1", "algo-1").cluster_spec(), doctest::Contains("SM_HOSTS is not JSON"),
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(resolver("algo-1", "algo-1").cluster_spec(),
+                       doctest::Contains("SM_HOSTS cannot be parsed as JSON"), InvalidArgument);
 }

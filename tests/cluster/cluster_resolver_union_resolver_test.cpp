@@ -47,7 +47,7 @@ TEST_CASE("if a cluster has gaps, all keep their indices (spec M16)") {
 
   const UnionResolver clash{SimpleResolver{worker_at(1, "c:1")}, SimpleResolver{{{TaskType::worker, {"a:1", "b:1"}}}}};
   CHECK_THROWS_WITH_AS(clash.cluster_spec(),
-                       "The cluster lists worker 1 twice (at 'c:1' and at 'b:1'). Give every task an index of its own.",
+                       "The cluster lists worker 1 twice (at 'c:1' and at 'b:1'). Give every task its own index.",
                        dist::InvalidArgument);
 }
 

@@ -40,10 +40,10 @@ TEST_CASE("is_chief holds for the chief, else worker 0 (spec M09)") {
 }
 
 TEST_CASE("is_chief refuses a task outside the cluster (spec M09)") {
-  CHECK_THROWS_WITH_AS(is_chief(workers, worker(3)),
-                       "The cluster has no worker 3 (it has 3 of that type, the last is worker 2). Ask for a task that "
-                       "the cluster lists.",
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      is_chief(workers, worker(3)),
+      "The cluster has no worker 3 (it has 3 of that type, the last is worker 2). Use a task that the cluster lists.",
+      InvalidArgument);
   CHECK_THROWS_AS(is_chief(workers, chief), InvalidArgument);
 }
 
@@ -64,8 +64,8 @@ TEST_CASE("worker_count includes the chief (spec M10)") {
   CHECK_THROWS_AS(worker_count(workers, TaskType::chief), InvalidArgument);
   CHECK(worker_count(workers, TaskType::evaluator) == 0);
   CHECK_THROWS_WITH_AS(worker_count(all, TaskType::parameter_server),
-                       "Parameter servers were counted as workers (they hold variables and train nothing). Ask for the "
-                       "type chief, worker or evaluator.",
+                       "Parameter servers were counted as workers (they hold variables and do not train). Use the type "
+                       "chief, worker or evaluator.",
                        InvalidArgument);
 }
 
@@ -77,10 +77,10 @@ TEST_CASE("the chief is worker number 0, followed by the workers (spec M11)") {
   CHECK(id_in_cluster(workers, worker(2)) == 2);
   CHECK_THROWS_AS(id_in_cluster({}, worker(0)), InvalidArgument);
   CHECK_THROWS_AS(id_in_cluster(workers, worker(3)), InvalidArgument);
-  CHECK_THROWS_WITH_AS(id_in_cluster(all, server),
-                       "There is no worker number for ps 0 (parameter servers are not among the workers). Ask for the "
-                       "chief, a worker or an evaluator.",
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      id_in_cluster(all, server),
+      "No worker number exists for ps 0 (parameter servers are not workers). Use the chief, a worker or an evaluator.",
+      InvalidArgument);
 }
 
 TEST_CASE("a cluster with two chiefs or two evaluators is refused by all role functions (spec M08)") {
@@ -88,8 +88,7 @@ TEST_CASE("a cluster with two chiefs or two evaluators is refused by all role fu
   const ClusterSpec evaluators{{TaskType::worker, {"a:1"}}, {TaskType::evaluator, {"b:1", "c:1"}}};
   CHECK_THROWS_WITH_AS(
       id_in_cluster(chiefs, worker(0)),
-      "The cluster lists more than one chief (2 tasks; at most one may be there). List the others under "
-      "'worker'.",
+      "The cluster lists more than one chief (2 tasks; at most one is allowed). List the others under 'worker'.",
       InvalidArgument);
   CHECK_THROWS_AS(id_in_cluster(chiefs, chief), InvalidArgument);
   CHECK_THROWS_AS(is_chief(chiefs, chief), InvalidArgument);

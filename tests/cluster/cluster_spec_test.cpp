@@ -56,16 +56,16 @@ TEST_CASE("indices may have gaps (spec M06)") {
 
 TEST_CASE("missing and duplicate tasks are named (spec M06)") {
   ClusterSpec cluster{{TaskType::worker, {"a:1", "b:1"}}};
-  CHECK_THROWS_WITH_AS(cluster.task_address({TaskType::worker, 2}),
-                       "The cluster has no worker 2 (it has 2 of that type, the last is worker 1). Ask for a task that "
-                       "the cluster lists.",
-                       InvalidArgument);
-  CHECK_THROWS_WITH_AS(cluster.task_address({TaskType::chief, 0}),
-                       "The cluster has no chief 0 (it has no task of type 'chief'). Ask for a task that the cluster "
-                       "lists.",
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      cluster.task_address({TaskType::worker, 2}),
+      "The cluster has no worker 2 (it has 2 of that type, the last is worker 1). Use a task that the cluster lists.",
+      InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      cluster.task_address({TaskType::chief, 0}),
+      "The cluster has no chief 0 (it has no task of type 'chief'). Use a task that the cluster lists.",
+      InvalidArgument);
   CHECK_THROWS_WITH_AS(cluster.add({TaskType::worker, 1}, "c:1"),
-                       "The cluster lists worker 1 twice (at 'b:1' and at 'c:1'). Give every task an index of its own.",
+                       "The cluster lists worker 1 twice (at 'b:1' and at 'c:1'). Give every task its own index.",
                        InvalidArgument);
 }
 

@@ -53,11 +53,12 @@ TEST_CASE("a plugin that matches the cluster is ready, and its topology is descr
 
 TEST_CASE("a plugin with other processes or devices than the cluster is refused (spec M22)") {
   const std::string plugin = "The PJRT plugin '" + fake_pjrt::plugin() + "'";
-  CHECK(refusal({}, two_hosts) ==
-        plugin +
-            " and TPU_WORKER_HOSTNAMES do not have the same processes (the plugin has devices of 1 and the cluster has "
-            "2). Give the variables of the TPU to all processes, and start as many as they say.");
-  CHECK(refusal(second_of_two, {}).find("the plugin has devices of 2 and the cluster has this one alone") !=
+  CHECK(refusal({}, two_hosts) == plugin +
+                                      " and TPU_WORKER_HOSTNAMES do not have the same processes (the plugin's number "
+                                      "of processes is 1, and the cluster's is 2). Set the variables of the TPU in all "
+                                      "processes, and start the number of processes that they specify.");
+  CHECK(refusal(second_of_two, {})
+            .find("the plugin's number of processes is 2, and the cluster's is 1, this process alone") !=
         std::string::npos);
   Values first = second_of_two;
   first.emplace_back("process", 0);
@@ -67,11 +68,10 @@ TEST_CASE("a plugin with other processes or devices than the cluster is refused 
             "Give TPU_WORKER_ID and CLOUD_TPU_TASK_ID the same number.");
   Values uneven = second_of_two;
   uneven.emplace_back("more_devices_of_the_last", 1);
-  CHECK(
-      refusal(uneven, two_hosts) ==
-      "The processes of the TPU do not have the same number of devices (process 0 has 4, and process 1 has 5). Let all "
-      "processes use as many chips (TPU_VISIBLE_CHIPS).");
+  CHECK(refusal(uneven, two_hosts) ==
+        "The processes of the TPU do not have the same number of devices (process 0 has 4, and process 1 has 5). Use "
+        "the same number of chips in all processes (TPU_VISIBLE_CHIPS).");
   // tf.distribute raises RuntimeError if the number of cores is not the expected one.
-  CHECK(refusal(second_of_two, two_hosts, {.num_accelerators = 8}).find("each process has 4, and 8 were expected") !=
+  CHECK(refusal(second_of_two, two_hosts, {.num_accelerators = 8}).find("each process has 4, but 8 were expected") !=
         std::string::npos);
 }

@@ -45,10 +45,9 @@ TEST_CASE("without a launcher, or without a size, the cluster is empty (spec A08
 }
 
 TEST_CASE("a rank out of range is refused") {
-  CHECK_THROWS_WITH_AS(
-      (LauncherResolver{2, 2}),
-      "The rank that MPI gave cannot be used (rank 2 of 2 (MPI_COMM_WORLD)). Ranks count from 0 to the "
-      "size less 1; do not change the launcher's variables.",
-      InvalidArgument);
+  CHECK_THROWS_WITH_AS((LauncherResolver{2, 2}),
+                       "The rank that MPI gave cannot be used (rank 2 of 2 (MPI_COMM_WORLD)). Ranks count from 0 to "
+                       "the size minus 1; do not change the launcher's variables.",
+                       InvalidArgument);
   CHECK_THROWS_AS(LauncherResolver(Environment{{{"WORLD_SIZE", "2"}, {"RANK", "5"}}}), InvalidArgument);
 }

@@ -105,20 +105,19 @@ TEST_CASE("a variable that is not a number is named") {
 
 TEST_CASE("a world of one process under a launcher of several is refused, with the correct command line") {
   refuse(mpirun_open_mpi,
-         "Open MPI's mpirun promised 4 processes, and this one is alone (OMPI_COMM_WORLD_SIZE=4, and the size of "
-         "MPI_COMM_WORLD is 1). The program was built with another MPI than this mpirun belongs to: start with "
-         "mpirun.openmpi -n 4 PROGRAM, or the mpirun beside the mpicxx that it was built with.");
+         "Open MPI's mpirun announced 4 processes, but this one is alone (OMPI_COMM_WORLD_SIZE=4, but the size of "
+         "MPI_COMM_WORLD is 1). The program was built with a different MPI than this mpirun: start it with "
+         "mpirun.openmpi -n 4 PROGRAM, or with the mpirun of the mpicxx that built it.");
   refuse(mpirun_mpich,
-         "PMI's launcher promised 2 processes, and this one is alone (PMI_SIZE=2, and the size of MPI_COMM_WORLD is "
-         "1). The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n 2 "
-         "PROGRAM, or the mpirun beside the mpicxx that it was built with.");
+         "PMI's launcher announced 2 processes, but this one is alone (PMI_SIZE=2, but the size of MPI_COMM_WORLD is "
+         "1). The program was built with a different MPI than this mpirun: start it with mpirun.openmpi -n 2 PROGRAM, "
+         "or with the mpirun of the mpicxx that built it.");
   refuse(srun_plain,
-         "Slurm's srun promised 2 processes, and this one is alone (SLURM_STEP_NUM_TASKS=2, and the step "
-         "has no variables of PMIx or PMI). Start with srun --mpi=pmix -n 2 PROGRAM (srun --mpi=list shows what this "
-         "Slurm has; pmi2 "
-         "is for MPICH).");
+         "Slurm's srun announced 2 processes, but this one is alone (SLURM_STEP_NUM_TASKS=2, but the step has no "
+         "variables of PMIx or PMI). Start with srun --mpi=pmix -n 2 PROGRAM (srun --mpi=list shows what this Slurm "
+         "supports; pmi2 is for MPICH).");
   refuse(torchrun,
-         "torchrun promised 8 processes, and this one is alone (WORLD_SIZE=8, and the size of MPI_COMM_WORLD is 1). "
+         "torchrun announced 8 processes, but this one is alone (WORLD_SIZE=8, but the size of MPI_COMM_WORLD is 1). "
          "Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n 8 PROGRAM, or give every process its "
          "TF_CONFIG.");
 }
@@ -133,8 +132,7 @@ TEST_CASE("a world of the expected size, or without a launcher, is accepted") {
 
 TEST_CASE("a process that runs directly in a batch script causes a note only") {
   CHECK(dist::launcher_note(batch_script) ==
-        "SLURM_NTASKS=4, and this process was not started by srun: it runs alone. For 4 workers write srun --mpi=pmix "
-        "-n 4 "
+        "SLURM_NTASKS=4, but srun did not start this process: it runs alone. For 4 workers, use srun --mpi=pmix -n 4 "
         "PROGRAM.");
   for (const Environment& other :
        {srun_pmix, mpirun_in_slurm, Environment{Environment::Variables{}}, Environment{{{"SLURM_NTASKS", "1"}}}})

@@ -53,9 +53,9 @@ TEST_CASE("invalid host lists are refused with the position (spec M18)") {
   refuse("n[-3]", "was expected in the brackets");
   refuse("n[1-2-3]", "a ']' was expected");
   refuse("n[3-1]", "the range 3-1 is empty");
-  refuse("n[1-16385]", "it stands for more than 16384 hosts");
-  refuse("n[1-300]m[1-300]", "it stands for more than 16384 hosts");
-  refuse("n[1-10000],m[1-10000]", "it stands for more than 16384 hosts");
+  refuse("n[1-16385]", "it expands to more than 16384 hosts");
+  refuse("n[1-300]m[1-300]", "it expands to more than 16384 hosts");
+  refuse("n[1-10000],m[1-10000]", "it expands to more than 16384 hosts");
   refuse("n[0-18446744073709551615]", "was expected in the brackets");
   refuse("n[" + std::string(300, '0') + "]", "a number has too many digits");
   refuse(std::string(254, 'n'), "the name of a host is longer than 253 characters");

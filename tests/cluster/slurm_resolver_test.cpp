@@ -110,7 +110,7 @@ TEST_CASE("inconsistent variables are refused (spec M17)") {
       "Slurm's variables contradict each other (SLURM_STEP_NODELIST has 2 hosts, SLURM_STEP_TASKS_PER_NODE has 3 tasks "
       "on 2, SLURM_STEP_NUM_TASKS is 4). Start with srun, and pass all its variables on unchanged.");
   CHECK_THROWS_WITH_AS(resolver(step_of_three(2, 1, 1)).task(),
-                       "This process is not among the tasks of its Slurm step (SLURM_NODEID=1 and SLURM_LOCALID=1, and "
+                       "This process is not among the tasks of its Slurm step (SLURM_NODEID=1 and SLURM_LOCALID=1, but "
                        "the step has 2 nodes and 1 tasks on this one). Start with srun, and pass all its variables on.",
                        InvalidArgument);
   CHECK_THROWS_AS(resolver(step_of_three(2, 2, 0)).task(), InvalidArgument);
@@ -139,7 +139,7 @@ TEST_CASE("SLURM_PROCID is the position if the other variables are missing (spec
   beyond.erase("SLURM_NODEID");
   beyond.erase("SLURM_LOCALID");
   CHECK_THROWS_WITH_AS(static_cast<void>(resolver(beyond).task()),
-                       "This process is not among the tasks of its Slurm step (SLURM_PROCID=3, and the step has 3 "
+                       "This process is not among the tasks of its Slurm step (SLURM_PROCID=3, but the step has 3 "
                        "tasks). Start with srun, and pass all its variables on.",
                        InvalidArgument);
 }

@@ -59,12 +59,12 @@ TEST_CASE("a given type or index overrides the variable (spec M02)") {
 
 TEST_CASE("a task without type or index is refused (spec M25)") {
   CHECK_THROWS_WITH_AS(resolver(R"({"task": {"type": "worker"}})").task(),
-                       "TF_CONFIG does not say which task this process is (task.type is 'worker', and task.index is "
+                       "TF_CONFIG does not specify the task of this process (task.type is 'worker', but task.index is "
                        "missing). Write both, such as {\"type\": \"worker\", \"index\": 0}.",
                        InvalidArgument);
   CHECK_THROWS_WITH_AS(resolver(R"({"task": {"index": 2}})").task(),
-                       "TF_CONFIG does not say which task this process is (task.index is 2, and task.type is missing). "
-                       "Write both, such as {\"type\": \"worker\", \"index\": 0}.",
+                       "TF_CONFIG does not specify the task of this process (task.index is 2, but task.type is "
+                       "missing). Write both, such as {\"type\": \"worker\", \"index\": 0}.",
                        InvalidArgument);
 }
 

@@ -148,12 +148,12 @@ TEST_CASE("JSON of another shape is refused with the reason (spec M01)") {
          "TF_CONFIG has a task index that cannot be used in 'cluster.worker' ('first' is not a whole number from 0 to "
          "1000000). Number the tasks of a type from 0.");
   refuse(R"({"cluster": {"worker": {"0": "a:1", "00": "b:1"}}})",
-         "The cluster lists worker 0 twice (at 'a:1' and at 'b:1'). Give every task an index of its own.");
+         "The cluster lists worker 0 twice (at 'a:1' and at 'b:1'). Give every task its own index.");
   refuse(R"({"task": "worker"})",
          "TF_CONFIG has a 'task' that is not an object (it is a string). Write {\"type\": \"worker\", \"index\": 0}.");
   refuse(R"({"task": {"type": 1}})",
          "TF_CONFIG has a task type that is not a string (task.type is a number). Write one of chief, worker, ps and "
          "evaluator.");
-  CHECK_THROWS_WITH_AS(parse_tf_config("{", "CLUSTER_SPEC"), doctest::Contains("CLUSTER_SPEC is not JSON"),
+  CHECK_THROWS_WITH_AS(parse_tf_config("{", "CLUSTER_SPEC"), doctest::Contains("CLUSTER_SPEC cannot be parsed as JSON"),
                        InvalidArgument);
 }

@@ -51,8 +51,8 @@ TEST_CASE("if torchrun's agent holds the port, the workers use the next one") {
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "job-master-0:29501");
   variables["MASTER_PORT"] = "65535";
   CHECK_THROWS_WITH_AS(resolver(variables).cluster_spec(),
-                       "The workers cannot meet at MASTER_PORT (they would at port 65536, next to torchrun's own). "
-                       "Choose a port from 1 to 65534.",
+                       "The workers cannot use MASTER_PORT for their rendezvous (it would use port 65536, next to "
+                       "torchrun's own). Choose a port from 1 to 65534.",
                        InvalidArgument);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   CHECK(resolver(variables).cluster_spec().task_address({TaskType::worker, 0}) == "job-master-0:65535");

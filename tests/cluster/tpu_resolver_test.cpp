@@ -98,14 +98,15 @@ TEST_CASE("a TPU name that needs Google's services, and a process without a numb
     return support::what_throws<dist::InvalidArgument>([&] { static_cast<void>(tpu.task()); });
   };
   CHECK(refusal(resolver({{"TPU_NAME", "my-tpu"}})) ==
-        "TPU_NAME names the TPU 'my-tpu', and not its hosts (Google's services know them, and are not asked). Set "
-        "TPU_NAME "
-        "to local for the TPU of this machine, or TPU_WORKER_HOSTNAMES and TPU_WORKER_ID on all hosts of the TPU.");
-  CHECK(refusal(resolver({{"TPU_CONFIG", "{}"}})).find("TPU_CONFIG names a TPU, and not its hosts") == 0);
+        "TPU_NAME names the TPU 'my-tpu', but not its hosts (only Google's services list them, and these are not "
+        "queried). Set TPU_NAME to local for the TPU of this machine, or TPU_WORKER_HOSTNAMES and TPU_WORKER_ID on all "
+        "hosts of the TPU.");
+  CHECK(refusal(resolver({{"TPU_CONFIG", "{}"}})).find("TPU_CONFIG names a TPU, but not its hosts") == 0);
   CHECK(resolver({{"TPU_NAME", "my-tpu"}, {"TPU_WORKER_HOSTNAMES", "a"}}).task() == Task{TaskType::worker, 0});
   CHECK(refusal(resolver({{"TPU_WORKER_HOSTNAMES", "a,b"}})) ==
-        "Nobody says which of the 2 processes of TPU_WORKER_HOSTNAMES this one is (neither CLOUD_TPU_TASK_ID nor "
-        "TPU_WORKER_ID is set). Run the program on the hosts of the TPU, and give each its number in TPU_WORKER_ID.");
+        "The environment does not specify which of the 2 processes of TPU_WORKER_HOSTNAMES this one is (neither "
+        "CLOUD_TPU_TASK_ID nor TPU_WORKER_ID is set). Run the program on the hosts of the TPU, and give each its "
+        "number in TPU_WORKER_ID.");
   CHECK(refusal(resolver({{"TPU_WORKER_HOSTNAMES", "a,b"}, {"TPU_WORKER_ID", "one"}})).find("TPU_WORKER_ID") !=
         std::string::npos);
 }
@@ -115,20 +116,19 @@ TEST_CASE("inconsistent or malformed variables are refused (spec M22)") {
     return support::what_throws<dist::InvalidArgument>(
         [&] { static_cast<void>(resolver(std::move(variables), std::move(options)).cluster_spec()); });
   };
-  CHECK(
-      refusal({{"TPU_WORKER_HOSTNAMES", "a,b"}, {"TPU_PROCESS_BOUNDS", "1,2,2"}}) ==
-      "The TPU's variables contradict each other (TPU_PROCESS_BOUNDS has 4 processes, and TPU_WORKER_HOSTNAMES has 2). "
-      "Name all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES.");
-  CHECK(refusal({{"TPU_HOST_BOUNDS", "1,2"}}).find("has 2 processes, and the TPU's environment has 1") !=
+  CHECK(refusal({{"TPU_WORKER_HOSTNAMES", "a,b"}, {"TPU_PROCESS_BOUNDS", "1,2,2"}}) ==
+        "The TPU's variables contradict each other (TPU_PROCESS_BOUNDS has 4 processes, but TPU_WORKER_HOSTNAMES has "
+        "2). List all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES.");
+  CHECK(refusal({{"TPU_HOST_BOUNDS", "1,2"}}).find("has 2 processes, but the TPU's environment has 1") !=
         std::string::npos);
   for (const char* bounds : {"2,,1", "2,0", "2x2", "-1", " 2", "1000,1001", "99999999999999999999"}) {
     CAPTURE(bounds);
-    CHECK(refusal({{"TPU_PROCESS_BOUNDS", bounds}}).find("TPU_PROCESS_BOUNDS is no list of extents") == 0);
+    CHECK(refusal({{"TPU_PROCESS_BOUNDS", bounds}}).find("TPU_PROCESS_BOUNDS is not a list of extents") == 0);
   }
   CHECK(refusal({{"MEGASCALE_NUM_SLICES", "2"}}).find("The TPU has several slices") == 0);
   CHECK(resolver({{"MEGASCALE_NUM_SLICES", "1"}}).cluster_spec().empty());
   CHECK(refusal({{"TPU_WORKER_HOSTNAMES", "a,"}}).find("worker 1 of TPU_WORKER_HOSTNAMES") != std::string::npos);
   CHECK(refusal({{"TPU_NAME", "grpc://a:port"}}).find("worker 0 of TPU_NAME") != std::string::npos);
-  CHECK(refusal({{"TPU_PROCESS_ADDRESSES", "a:1,a:2"}}, {.port_base = 65535}).find("its number is 65536") !=
+  CHECK(refusal({{"TPU_PROCESS_ADDRESSES", "a:1,a:2"}}, {.port_base = 65535}).find("its port would be 65536") !=
         std::string::npos);
 }

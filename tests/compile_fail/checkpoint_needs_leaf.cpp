@@ -1,4 +1,4 @@
-// expect: what a checkpoint keeps has track(visit), or shape(), whole(scope) and restore(scope, values), or is a number
+// expect: a checkpoint part is a number, or has track(visit), or has shape(), whole(scope) and restore(scope, values)
 #include <string>
 
 #include <dist/checkpoint/checkpoint.hpp>

@@ -1,4 +1,4 @@
-// expect: NPY holds bool, Float16, float, double and the integers of up to 64 bits
+// expect: NPY supports bool, Float16, float, double and the integers of up to 64 bits
 #include <dist/io/npy.hpp>
 
 int main() {

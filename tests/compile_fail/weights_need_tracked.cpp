@@ -1,4 +1,4 @@
-// expect: weights are those of something that names its parts by track(visit), such as an nn::Network
+// expect: weights belong to an object that names its parts by track(visit), such as an nn::Network
 #include <dist/checkpoint/save_weights.hpp>
 #include <dist/strategy/default.hpp>
 

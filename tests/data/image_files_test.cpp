@@ -34,6 +34,6 @@ TEST_CASE("image_folder reads both formats in one folder") {
   CHECK(examples[1].x.shape() == dist::Shape{8, 9, 3});
   CHECK(examples[2].y == 1);
   folder.write("a/1.png", "no image");
-  CHECK_THROWS_WITH_AS(dist_test::collect(dataset), doctest::Contains("/a/1.png' is not a sound PNG image"),
+  CHECK_THROWS_WITH_AS(dist_test::collect(dataset), doctest::Contains("/a/1.png' is not a valid PNG image"),
                        dist::FileError);
 }

@@ -447,8 +447,9 @@ TEST_CASE("workers that cannot connect name the missing one, or the wrong addres
   says(killed, 0, {"DeadlineExceeded", lower[1], lower[2]});
   says(killed_first, 1, {"DeadlineExceeded", "Worker 0", upper[0]});
   says(in_use, 0, {"RendezvousError", held, "Address already in use", "the same index", "ss -ltnp"});
-  says(unresolvable, 0, {"RendezvousError", "cannot listen at its own address no-such-host.invalid:2222", "not known"});
-  says(unresolvable, 1, {"DeadlineExceeded", "Worker 0 at no-such-host.invalid:2222", "not known"});
+  says(unresolvable, 0,
+       {"RendezvousError", "cannot listen at its own address no-such-host.invalid:2222", "does not resolve"});
+  says(unresolvable, 1, {"DeadlineExceeded", "Worker 0 at no-such-host.invalid:2222", "does not resolve"});
   says(differing, 0, {"DeadlineExceeded", "Worker 1 on host ", "has another list of tasks"});
   says(differing, 1, {"RendezvousError", "Worker 1 on host ", "has another list of tasks"});
   says(twice, 3, {"worker 1"});

@@ -158,18 +158,18 @@ TEST_CASE("an object writes one content") {
   file.commit();
   CHECK(folder.read("a").empty());
   CHECK_THROWS_WITH_AS(file.append(bytes("x")),
-                       doctest::Contains("is not being written (its new content was committed"), FileError);
+                       doctest::Contains("is not open for writing (its new content was committed"), FileError);
   CHECK_THROWS_AS(file.commit(), FileError);
 }
 
 TEST_CASE("an invalid path is rejected with a suggestion") {
   const support::TemporaryFolder folder;
   const auto refused = [](const std::string& path) { return what_throws<FileError>([&] { AtomicFile{path}; }); };
-  CHECK(refused("") == "File '' cannot be written (its path has no name at its end). Give the path of a file.");
-  CHECK(refused("/tmp/").find("its path has no name at its end") != std::string::npos);
+  CHECK(refused("") == "File '' cannot be written (its path does not end in a file name). Use the path of a file.");
+  CHECK(refused("/tmp/").find("its path does not end in a file name") != std::string::npos);
   CHECK(refused(folder.path("b/a")) == "File '" + folder.path("b/a") +
-                                           "' cannot be written (No such file or directory; no part of it is left "
-                                           "behind). Make the folder first, or correct the path.");
+                                           "' cannot be written (No such file or directory; no part of it remains). "
+                                           "Create the folder first, or correct the path.");
   write_file(folder.path("b"), "");
   CHECK(refused(folder.path("b/a")).find("(Not a directory; ") != std::string::npos);
   CHECK(refused("/dev/full").find("something other than a file has that name") != std::string::npos);
@@ -225,8 +225,8 @@ TEST_CASE("after any failure the old content survives, no temporary file is left
   const std::string start = "File '" + folder.path("a") + "' cannot be ";
   faults.write = failing(ENOSPC);
   CHECK(refused() == start +
-                         "written (No space left on device; its old content is still there). Make room on the "
-                         "disk, or write to another one.");
+                         "written (No space left on device; its old content is still there). Free space on the disk, "
+                         "or write to another one.");
   faults.fsync = failing(EIO);
   CHECK(refused() == start +
                          "written (Input/output error, after 3 bytes; its old content is still there). Check the "
@@ -245,7 +245,7 @@ TEST_CASE("a failure deletes the temporary file at once, and closes the object")
   CHECK_THROWS_AS(file.append(bytes("y")), FileError);
   faults = {};
   CHECK(folder.names().empty());
-  CHECK_THROWS_WITH_AS(file.commit(), doctest::Contains("is not being written"), FileError);
+  CHECK_THROWS_WITH_AS(file.commit(), doctest::Contains("is not open for writing"), FileError);
 }
 
 TEST_CASE("a folder that cannot be synchronised is an error, although the new content is in place") {
@@ -262,9 +262,8 @@ TEST_CASE("a folder that cannot be synchronised is an error, although the new co
   };
   CHECK(write_with(EIO) ==
         "File '" + folder.path("a") +
-            "' may be lost at a power failure (its new content is there, but the folder could not be "
-            "synchronised: Input/output error). Check the disk that holds it, and write the file "
-            "again.");
+            "' may be lost in a power failure (its new content is written, but the folder could not be synchronised: "
+            "Input/output error). Check the disk that holds it, and write the file again.");
   CHECK(write_with(EINVAL) == "nothing was thrown");  // a file system without this operation
 }
 
@@ -360,7 +359,7 @@ TEST_CASE("remove_abandoned keeps the files of running processes") {
   other.commit();
   CHECK(folder.read("a") == "x");
   CHECK_THROWS_WITH_AS(remove_abandoned(folder.path("nowhere/a")),
-                       doctest::Contains("cannot be searched for files that were not finished"), FileError);
+                       doctest::Contains("cannot be searched for unfinished files"), FileError);
 }
 
 TEST_CASE("an existing temporary file with the same name is not overwritten") {

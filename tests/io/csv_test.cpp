@@ -91,7 +91,8 @@ TEST_CASE("csv reads files larger than its buffer") {
 
 TEST_CASE("malformed CSV is rejected with line and column") {
   refuse("a,b\nc,d\"e\n", "has a quote within a cell (line 2, column 2: the cell does not begin with one). Put");
-  refuse("a\n\"b\"c\n", "has a cell that goes on behind its closing quote (line 2, column 1: behind it is 'c')");
+  refuse("a\n\"b\"c\n",
+         "has a cell that continues after its closing quote (line 2, column 1: the quote is followed by 'c')");
   refuse("a\nb,\"c\nd\n", "ends within quotes (line 4, column 2: the cell began on line 2)");
   refuse("a\n\"", "ends within quotes");
   refuse("a\n\"12345678901", "has a record that is too long (line 2, column 1: it has more than 10 bytes)", 10);

@@ -81,11 +81,10 @@ TEST_CASE("an element that is not representable is reported with its index, also
   Bytes content(100'000);
   content[70'001] = std::byte{200};
   MemorySource source{content, "a.bin"};
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(read_elements<std::int8_t, std::uint8_t>(source, Shape{100'000})),
-      "File 'a.bin' has an element that the wanted type cannot hold (element 70001 is 200, wanted i8). "
-      "Read it as the type that it holds.",
-      FileError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(read_elements<std::int8_t, std::uint8_t>(source, Shape{100'000})),
+                       "File 'a.bin' has an element that the wanted type cannot hold (element 70001 is 200, wanted "
+                       "i8). Read it as its stored type.",
+                       FileError);
   MemorySource few{content, "a.bin"};
   CHECK_THROWS_WITH_AS(static_cast<void>(read_elements<double, float>(few, Shape{30'000})),
                        doctest::Contains("announces shape [30000], 120000 bytes of elements, but 100000 follow"),

@@ -107,9 +107,9 @@ TEST_CASE("files with warnings of libjpeg are decoded if no pixels are missing")
 }
 
 TEST_CASE("invalid JPEG files are rejected by name") {
-  refuse(dist_test::bytes("no image"), "File 'a.jpg' is not a sound JPEG image");
-  refuse({}, "File 'a.jpg' is not a sound JPEG image");
-  refuse(dist_test::png_rgb, "File 'a.jpg' is not a sound JPEG image");
+  refuse(dist_test::bytes("no image"), "File 'a.jpg' is not a valid JPEG image");
+  refuse({}, "File 'a.jpg' is not a valid JPEG image");
+  refuse(dist_test::png_rgb, "File 'a.jpg' is not a valid JPEG image");
   refuse(dist_test::jpeg_rgb, "(8 x 9 pixels of 3 channels, at most 215 elements are read)", 215);
   for (std::size_t size = 0; size + 2 < dist_test::jpeg_rgb.size(); size += 7) {
     CAPTURE(size);

@@ -19,8 +19,7 @@ namespace {
 
 void refuse(const std::string& written, const std::string& because) {
   CHECK_THROWS_WITH_AS(parse_json(written, "TF_CONFIG"),
-                       doctest::Contains(("TF_CONFIG is not JSON that can be read (" + because).c_str()),
-                       InvalidArgument);
+                       doctest::Contains(("TF_CONFIG cannot be parsed as JSON (" + because).c_str()), InvalidArgument);
 }
 std::string nested(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 

@@ -146,8 +146,8 @@ TEST_CASE("read_npy_converted converts elements of another type") {
   CHECK_THROWS_WITH_AS(converted("<i2", {0, 1}, std::uint8_t{}), doctest::Contains("element 0 is 256, wanted u8"),
                        FileError);
   CHECK_THROWS_WITH_AS(converted("<c8", {0, 0, 0, 0, 0, 0, 0, 0}, float{}),
-                       "File 'file.npy' has elements that are no numbers of a known type (its elements are '<c8' in "
-                       "NumPy's notation). Save it as another type with numpy's astype.",
+                       "File 'file.npy' has elements of an unknown type (its elements are '<c8' in NumPy's notation). "
+                       "Save it as another type with numpy's astype.",
                        FileError);
   CHECK_THROWS_AS(converted("b2", {0, 0}, float{}), FileError);
   CHECK_THROWS_AS(converted("<b2", {0, 0}, float{}), FileError);  // the kind and size of BFloat16
@@ -167,10 +167,10 @@ TEST_CASE("invalid headers are rejected") {
   refuse_header("", "near byte 0: '{' was expected");
   refuse_header("{}", "descr, fortran_order or shape is missing");
   refuse_header("{'descr': '|u1', 'shape': (6,)}", "fortran_order or shape is missing");
-  refuse_header("{'descr': '|u1', 'descr': '|u1'}", "'descr' is no key of an NPY header, or comes twice");
-  refuse_header("{'order': 1}", "'order' is no key");
-  refuse_header("{'\x1b[2J': 1}", "'\\x1b[2J' is no key");  // a terminal control sequence
-  refuse_header("{'" + std::string(5000, 'a') + "': 1}", "'" + std::string(80, 'a') + "... (5000 bytes)' is no key");
+  refuse_header("{'descr': '|u1', 'descr': '|u1'}", "'descr' is not a key of an NPY header, or is repeated");
+  refuse_header("{'order': 1}", "'order' is not a key");
+  refuse_header("{'\x1b[2J': 1}", "'\\x1b[2J' is not a key");  // a terminal control sequence
+  refuse_header("{'" + std::string(5000, 'a') + "': 1}", "'" + std::string(80, 'a') + "... (5000 bytes)' is not a key");
   refuse_header("{'descr' '|u1'}", "near byte 9: ':' was expected");
   refuse_header("{'descr': '|u1' 'shape': ()}", "'}' was expected");
   refuse_header("{'descr", "a string has no end");

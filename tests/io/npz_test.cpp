@@ -138,7 +138,7 @@ TEST_CASE("entries that do not match the archive's directory are rejected") {
   refuse(file, "the compressed data end inside deflated data");
   file = deflated("a.npy", array);
   file.content[0] = std::byte{0xFF};
-  refuse(file, "is corrupt (zlib says '");
+  refuse(file, "is corrupt (zlib reports '");
   file = stored("a.npy", array);
   file.method = 12;
   refuse(file, "compression method 12");

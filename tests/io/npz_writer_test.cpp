@@ -54,9 +54,8 @@ TEST_CASE("names must be unique and not empty, and no file is left without commi
     file.add("w", one);
     CHECK(support::what_throws<InvalidArgument>([&] { file.add("w", one); }) ==
           "The archive '" + folder.path("a.npz") +
-              "' cannot hold a file of the name 'w.npy' (another file has it). Give "
-              "each file a name of its own.");
-    CHECK_THROWS_WITH_AS(file.add("", one), doctest::Contains("(it is empty)"), InvalidArgument);
+              "' cannot hold a file named 'w.npy' (another file has this name). Give each file its own name.");
+    CHECK_THROWS_WITH_AS(file.add("", one), doctest::Contains("(the name is empty)"), InvalidArgument);
   }
   CHECK(folder.names().empty());
 }

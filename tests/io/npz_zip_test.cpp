@@ -97,7 +97,7 @@ TEST_CASE("inconsistent directories are rejected") {
   refuse(patched(one, end + 10, little_endian(2, 2)), "its directory has 1 entries, but 2 are announced");
   refuse(patched(one, end + 12, little_endian(1000, 4)), "its directory reaches beyond its end");
   refuse(patched(one, end + 16, little_endian(0xFFFFFFFE, 4)), "its directory reaches beyond its end");
-  refuse(patched(one, end + 16, little_endian(0, 4)), "its directory has no entry where one should be");
+  refuse(patched(one, end + 16, little_endian(0, 4)), "its directory lacks an expected entry");
   refuse(patched(one, end - entry_size + 28, little_endian(9, 2)), "its directory ends inside an entry");
   const Bytes large = zip({stored("a", bytes("hello"))}, ZipKind::large);
   refuse(patched(large, large.size() - end_size - 12, little_endian(1, 8)), "its ZIP64 record is not where");

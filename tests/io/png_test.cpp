@@ -54,7 +54,7 @@ TEST_CASE("channels are converted") {
   // ITU-R BT.601: 0.299 red, 0.587 green and 0.114 blue, rounded, like Pillow's convert("L").
   CHECK(values(Png::decode(dist_test::png_rgb, 1)) == Values{76, 150, 29, 2, 251, 7});
   CHECK(values(Png::decode(dist_test::png_transparent, 2)) == Values{48, 255, 18, 0});
-  CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(dist_test::png_rgb, 5)), doctest::Contains("of 5 channels"),
+  CHECK_THROWS_WITH_AS(static_cast<void>(Png::decode(dist_test::png_rgb, 5)), doctest::Contains("with 5 channels"),
                        InvalidArgument);
 }
 
@@ -81,19 +81,19 @@ TEST_CASE("encoded images are decoded unchanged, for every number of channels") 
 }
 
 TEST_CASE("invalid PNG files are rejected by name") {
-  refuse(dist_test::bytes("no image"), "File 'a.png' is not a sound PNG image");
-  refuse({}, "File 'a.png' is not a sound PNG image");
-  refuse(dist_test::jpeg_rgb, "File 'a.png' is not a sound PNG image (Not a PNG file)");
+  refuse(dist_test::bytes("no image"), "File 'a.png' is not a valid PNG image");
+  refuse({}, "File 'a.png' is not a valid PNG image");
+  refuse(dist_test::jpeg_rgb, "File 'a.png' is not a valid PNG image (Not a PNG file)");
   refuse(dist_test::png_rgb, "(3 x 2 pixels of 3 channels, at most 17 elements are read)", 17);
   // Truncated at any byte before the end of the pixels. The last chunk, of 12 bytes, contains no pixels.
   for (std::size_t size = 0; size + 16 < dist_test::png_rgb.size(); ++size) {
     CAPTURE(size);
     refuse(Bytes(dist_test::png_rgb.begin(), dist_test::png_rgb.begin() + static_cast<std::ptrdiff_t>(size)),
-           "is not a sound PNG image");
+           "is not a valid PNG image");
   }
   Bytes changed = dist_test::png_rgb;
   changed[45] ^= std::byte{1};  // inside the compressed pixels
-  refuse(changed, "is not a sound PNG image");
+  refuse(changed, "is not a valid PNG image");
 }
 
 TEST_CASE("encode_png rejects arrays other than images") {

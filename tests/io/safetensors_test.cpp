@@ -99,7 +99,7 @@ TEST_CASE("read_converted converts elements of other types") {
   CHECK(into[3].bits() == 0x4040);
   CHECK_THROWS_WITH_AS(file.read_converted<bool>("b/kernel"),
                        "File 'file.safetensors:b/kernel' has an element that the wanted type cannot hold (element 2 is "
-                       "2, wanted bool). Read it as the type that it holds.",
+                       "2, wanted bool). Read it as its stored type.",
                        FileError);
 }
 
@@ -113,12 +113,12 @@ TEST_CASE("a missing name, another type and another shape are rejected by name")
                        FileError);
   CHECK_THROWS_WITH_AS(file.read<double>("b/kernel"),
                        "File 'file.safetensors' has a tensor of another type: 'b/kernel' (its elements are F32, wanted "
-                       "F64). Read it as the type that it holds, or converted.",
+                       "F64). Read it as its stored type, or with conversion.",
                        FileError);
   std::vector<float> five(5);
   CHECK_THROWS_WITH_AS(file.read<float>("b/kernel", five),
                        "File 'file.safetensors' has a tensor of another shape: 'b/kernel' (its shape is [2, 3], wanted "
-                       "5 elements). Load it into what has that shape.",
+                       "5 elements). Load it into an object of that shape.",
                        FileError);
   CHECK_THROWS_AS(file.read_converted<float>("b/kernel", std::span<float>{}), FileError);
 }
@@ -154,12 +154,14 @@ TEST_CASE("every type of the format has a size; types that this library lacks ar
   CHECK(known == 13);
   refuse_tensor(tensor("F128", "[1]", "[0,16]"), 16, "has a tensor of an unknown type: 'a' (its dtype is 'F128')");
   refuse_tensor(tensor("f32", "[1]", "[0,4]"), 4, "its dtype is 'f32'");
-  refuse_tensor(tensor("F4", "[3]", "[0,1]"), 1, "'a' has 1 bytes, but 1 and a part by its shape [3] and dtype F4");
+  refuse_tensor(tensor("F4", "[3]", "[0,1]"), 1,
+                "'a' has 1 bytes, but needs 1 and a part for its shape [3] and dtype F4");
 }
 
 TEST_CASE("the length of the header is limited by the file and by the format") {
   refuse({},
-         "File 'file.safetensors' is no sound safetensors file (it has 0 bytes, the length of its header alone has 8)");
+         "File 'file.safetensors' is not a valid safetensors file (it has 0 bytes, but the length of its header alone "
+         "has 8)");
   refuse(bytes({1, 0, 0, 0, 0, 0, 0}), "it has 7 bytes");
   refuse(bytes({1, 0, 0, 0, 0, 0, 0, 0}), "it announces a header of 1 bytes, but 0 follow");
   refuse(bytes({255, 255, 255, 255, 255, 255, 255, 255, '{', '}'}),
@@ -183,14 +185,14 @@ TEST_CASE("the header is one JSON object and spaces") {
   refuse(safetensors(" {}"), "it does not begin with '{'");
   refuse(safetensors("[]"), "it does not begin with '{'");
   refuse(safetensors("{}\n"), "something other than spaces follows it");
-  refuse(safetensors(std::string("{}\0", 3)), "its header is not JSON that can be read: line 1, column 3");
-  refuse(safetensors("{} {}"), "its header is not JSON that can be read: line 1, column 4");
-  refuse(safetensors("{\"a\":"), "its header is not JSON that can be read: line 1");
+  refuse(safetensors(std::string("{}\0", 3)), "its header cannot be parsed as JSON: line 1, column 3");
+  refuse(safetensors("{} {}"), "its header cannot be parsed as JSON: line 1, column 4");
+  refuse(safetensors("{\"a\":"), "its header cannot be parsed as JSON: line 1");
   refuse(safetensors("{'a':1}"), "line 1, column 2");
   refuse(safetensors("{\"\xff\":1}"), "unable to decode byte 0xff");
   refuse(safetensors("{\"a\":" + tensor("U8", "[0]", "[0,0]") + ",\"a\":" + tensor("U8", "[0]", "[0,0]") + "}"),
          "duplicate object key near '\"a\"'");
-  refuse(safetensors("{}", bytes({1})), "its tensors end at byte 0 behind the header, but 1 are there");
+  refuse(safetensors("{}", bytes({1})), "its tensors end at byte 0 after the header, but 1 bytes follow it");
 }
 
 TEST_CASE("metadata must be strings") {
@@ -203,7 +205,7 @@ TEST_CASE("metadata must be strings") {
 
 TEST_CASE("a tensor has a dtype, a shape and two offsets, and nothing else") {
   refuse_tensor("1", 0, "'a' is a number, not an object");
-  const std::string members = "'a' does not consist of dtype, a string, shape, an array, and data_offsets";
+  const std::string members = "'a' does not consist of dtype (a string), shape (an array) and data_offsets";
   refuse_tensor("{}", 0, members);
   refuse_tensor(R"({"dtype":"U8","shape":[1]})", 1, members);
   refuse_tensor(R"({"dtype":1,"shape":[1],"data_offsets":[0,1]})", 1, members);
@@ -221,13 +223,15 @@ TEST_CASE("a tensor has a dtype, a shape and two offsets, and nothing else") {
 }
 
 TEST_CASE("shapes must match the offsets, and products of extents do not overflow") {
-  refuse_tensor(tensor("F32", "[2,3]", "[0,23]"), 23, "'a' has 23 bytes, but 24 by its shape [2, 3] and dtype F32");
-  refuse_tensor(tensor("F32", "[]", "[0,0]"), 0, "'a' has 0 bytes, but 4 by its shape []");
+  refuse_tensor(tensor("F32", "[2,3]", "[0,23]"), 23,
+                "'a' has 23 bytes, but needs 24 for its shape [2, 3] and dtype F32");
+  refuse_tensor(tensor("F32", "[]", "[0,0]"), 0, "'a' has 0 bytes, but needs 4 for its shape []");
   refuse_tensor(tensor("U8", "[1,1,1,1,1,1,1]", "[0,1]"), 1,
                 "has a tensor of a rank that cannot be read: 'a' (7 axes, at most 6)");
-  refuse_tensor(tensor("U8", "[4294967296,4294967296]", "[0,0]"), 0, "'a' has extents that multiply, up to axis 1");
-  refuse_tensor(tensor("U8", "[0,4294967296,4294967296]", "[0,0]"), 0, "'a' has extents that multiply, up to axis 2");
-  refuse_tensor(tensor("F64", "[144115188075855872]", "[0,0]"), 0, "'a' has 0 bytes, but 1152921504606846976 by its");
+  refuse_tensor(tensor("U8", "[4294967296,4294967296]", "[0,0]"), 0, "'a' has extents whose product, up to axis 1");
+  refuse_tensor(tensor("U8", "[0,4294967296,4294967296]", "[0,0]"), 0, "'a' has extents whose product, up to axis 2");
+  refuse_tensor(tensor("F64", "[144115188075855872]", "[0,0]"), 0,
+                "'a' has 0 bytes, but needs 1152921504606846976 for its");
   CHECK(open(safetensors("{\"a\":" + tensor("F64", "[0,1000000]", "[0,0]") + "}")).entry("a").shape ==
         Shape{0, 1'000'000});
 }
@@ -241,14 +245,14 @@ TEST_CASE("every byte belongs to one tensor: no gaps, no overlaps, nothing beyon
   const auto file = open(turned);
   CHECK(file.entries()[0].name == "b");  // in the order of the bytes
   check_sound(file, turned);
-  refuse(two("[0,2]", "[1,3]", 3), "the bytes of 'b' begin at 1, but those before end at 2");
-  refuse(two("[0,2]", "[0,2]", 2), "begin at 0, but those before end at 2");
-  refuse(two("[0,2]", "[3,5]", 5), "the bytes of 'b' begin at 3, but those before end at 2");
-  refuse(two("[1,3]", "[3,5]", 5), "the bytes of 'a' begin at 1, but those before end at 0");
-  refuse(two("[0,2]", "[2,4]", 5), "its tensors end at byte 4 behind the header, but 5 are there");
-  refuse(two("[0,2]", "[2,4]", 3), "'b' has its bytes from 2 to 4, of 3");
-  refuse(two("[2,0]", "[2,4]", 4), "'a' has its bytes from 2 to 0, of 4");
-  refuse(two("[0,2]", "[9223372036854775805,9223372036854775807]", 4), "'b' has its bytes from 9223372036854775805");
+  refuse(two("[0,2]", "[1,3]", 3), "the bytes of 'b' begin at 1, but the bytes of the previous tensor end at 2");
+  refuse(two("[0,2]", "[0,2]", 2), "begin at 0, but the bytes of the previous tensor end at 2");
+  refuse(two("[0,2]", "[3,5]", 5), "the bytes of 'b' begin at 3, but the bytes of the previous tensor end at 2");
+  refuse(two("[1,3]", "[3,5]", 5), "the bytes of 'a' begin at 1, but the bytes of the previous tensor end at 0");
+  refuse(two("[0,2]", "[2,4]", 5), "its tensors end at byte 4 after the header, but 5 bytes follow it");
+  refuse(two("[0,2]", "[2,4]", 3), "'b' has the data_offsets 2 to 4, but the number of data bytes is 3");
+  refuse(two("[2,0]", "[2,4]", 4), "'a' has the data_offsets 2 to 0, but the number of data bytes is 4");
+  refuse(two("[0,2]", "[9223372036854775805,9223372036854775807]", 4), "'b' has the data_offsets 9223372036854775805");
 }
 
 TEST_CASE("a truncated safetensors file is rejected at any length") {

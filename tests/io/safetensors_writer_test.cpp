@@ -110,20 +110,22 @@ TEST_CASE("other elements than declared are rejected, and the file is unchanged"
   const double wide[] = {1};
   CHECK(what_throws<InvalidArgument>([&] { file.append(std::span{wide}); }) ==
         start +
-            "was given elements of another type for 'w' (they are f64, the tensor was announced as f32). Append what "
-            "was announced, in that order.");
+            "received elements of another type for 'w' (they are f64, the tensor was declared as f32). Append the "
+            "declared elements, in their order.");
   file.append(std::span{six}.first(4));
   CHECK(what_throws<InvalidArgument>([&] { file.append(std::span{six}); }) ==
-        start + "was given too many elements for 'w' (24 bytes, of which it lacks 8). Append each tensor by itself.");
+        start +
+            "received too many elements for 'w' (24 bytes, but the number of missing bytes is 8). Append each tensor "
+            "separately.");
   CHECK(what_throws<InvalidArgument>([&] { file.commit(); }) ==
         start +
-            "lacks elements of 'w' (8 bytes of it, and 1 more tensors). Append the elements of every tensor before "
-            "commit.");
+            "lacks elements of 'w' (8 bytes of it are missing, and 1 more tensors). Append the elements of every "
+            "tensor before commit.");
   file.append(std::span{six}.first(2));
   file.append(std::span{six}.first(1));
   CHECK(what_throws<InvalidArgument>([&] { file.append(std::span{six}.first(1)); }) ==
         start +
-            "has no room for more elements (its 2 tensors are complete). Name each tensor when the writer is made.");
+            "has no room for more elements (its 2 tensors are complete). Name each tensor when you create the writer.");
   file.commit();
   CHECK(values(Safetensors{folder.path("a")}.read<float>("w")) == std::vector<float>{0, 1, 2, 3, 0, 1});
 }
@@ -137,11 +139,12 @@ TEST_CASE("invalid names are rejected, and no file is left") {
     CHECK(folder.names().empty());
     return said;
   };
-  CHECK(refused({{"a", ElementType::f32, {}}, {"a", ElementType::f32, {}}}).find("of the name 'a' (another has it") !=
-        std::string::npos);
-  CHECK(refused({{"__metadata__", ElementType::f32, {}}}).find("of the name '__metadata__'") != std::string::npos);
+  CHECK(refused({{"a", ElementType::f32, {}}, {"a", ElementType::f32, {}}})
+            .find("named 'a' (another tensor has this name") != std::string::npos);
+  CHECK(refused({{"__metadata__", ElementType::f32, {}}}).find("named '__metadata__'") != std::string::npos);
   CHECK(refused({{"\xff", ElementType::f32, {}}}).find("cannot hold '\\xff' (the name") != std::string::npos);
-  CHECK(refused({{std::string("a\0b", 3), ElementType::f32, {}}}).find("has the character NUL") != std::string::npos);
-  CHECK(refused({}, {{"k", "\xff"}}).find("cannot hold 'k' (the name, or the text under it") != std::string::npos);
+  CHECK(refused({{std::string("a\0b", 3), ElementType::f32, {}}}).find("contains the character NUL") !=
+        std::string::npos);
+  CHECK(refused({}, {{"k", "\xff"}}).find("cannot hold 'k' (the name or its text") != std::string::npos);
   CHECK(refused({}, {{"\xc0", "v"}}).find("cannot hold ") != std::string::npos);
 }

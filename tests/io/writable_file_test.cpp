@@ -40,7 +40,7 @@ TEST_CASE("an existing file is not overwritten") {
   folder.write("file", "old");
   CHECK(support::what_throws<FileError>([&] {
           WritableFile{folder.path("file")};
-        }).starts_with("File '" + folder.path() + "/file' cannot be made (File exists)."));
+        }).starts_with("File '" + folder.path() + "/file' cannot be created (File exists)."));
   CHECK(folder.read("file") == "old");
 }
 
@@ -49,11 +49,11 @@ TEST_CASE("a folder that is missing, or is a file, is reported") {
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
       WritableFile{folder.path("nowhere/file")},
-      doctest::Contains("cannot be made (No such file or directory). Make the folder first, or correct the path."),
+      doctest::Contains("cannot be created (No such file or directory). Create the folder first, or correct the path."),
       FileError);
   CHECK_THROWS_WITH_AS(make_folders(folder.path("file/below")),
-                       doctest::Contains("/file/below' cannot be made as a folder (Not a directory)"), FileError);
-  CHECK_THROWS_WITH_AS(make_folders("/proc/nowhere"), doctest::Contains("File '/proc/nowhere' cannot be made"),
+                       doctest::Contains("/file/below' cannot be created as a folder (Not a directory)"), FileError);
+  CHECK_THROWS_WITH_AS(make_folders("/proc/nowhere"), doctest::Contains("File '/proc/nowhere' cannot be created"),
                        FileError);
 }
 

@@ -83,9 +83,9 @@ TEST_CASE("a chief without a cluster reports that it trains alone") {
            })
         .stderr_text;
   };
-  CHECK(
-      said(Task{TaskType::chief, 0}).find("says that this process is chief 0, and lists no cluster: it trains alone") !=
-      std::string::npos);
+  CHECK(said(Task{TaskType::chief, 0})
+            .find("identifies this process as chief 0, but lists no cluster: the process trains alone") !=
+        std::string::npos);
   CHECK(said(std::nullopt).empty());
   CHECK(said(Task{TaskType::evaluator, 0}).empty());
 }

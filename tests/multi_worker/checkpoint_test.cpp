@@ -229,7 +229,7 @@ TEST_CASE("a worker with a failing disk reports it to all in time, and the old c
     if (is_last())
       CHECK(has(said, "cannot be written (File too large"));
     else
-      CHECK((said.find("File too large") != std::string::npos || has(said, "was not completed")));
+      CHECK((said.find("File too large") != std::string::npos || has(said, "is an incomplete checkpoint")));
     checkpoint.restore(folder.path("a"));
     for (auto& each : weights) {
       CHECK(each->read(strategy.scope())[99'999] == 1.0f);
@@ -255,12 +255,11 @@ TEST_CASE("workers with separate folders get an error that suggests a shared one
   if (ranks() == 1)
     CHECK(said == "nothing was thrown");
   else if (my_rank() > 0)
-    CHECK(
-        has(said, dist::concat("File '", own, "' is another folder than that of the first process (process ", my_rank(),
-                               " does not see there what the first process has just made). Give a folder that all "
-                               "processes share.")));
+    CHECK(has(said, dist::concat("File '", own, "' is not the folder that the first process uses (process ", my_rank(),
+                                 " does not see the file that the first process has just created there). Use a folder "
+                                 "that all processes share.")));
   else
-    CHECK(has(said, "is another folder than that of the first process"));
+    CHECK(has(said, "is not the folder that the first process uses"));
   CHECK(dist::detail::is_checkpoint(own) == (ranks() == 1));
   // Different checkpoints are not restored as one, either.
   {
@@ -291,7 +290,7 @@ TEST_CASE("a CheckpointManager works with several workers") {
   CHECK(has(failure([&] {
               CheckpointManager{checkpoint, folder.path("all")};
             }),
-            "is a folder to which somebody else writes checkpoints"));
+            "is a folder that already has a writer of checkpoints"));
   meet();
   if (my_rank() == 0) {
     const dist::detail::Manifest manifest = dist::detail::read_manifest(folder.path("all/ckpt-3"));

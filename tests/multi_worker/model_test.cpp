@@ -282,7 +282,7 @@ TEST_CASE("workers save and load a model together, and a second model cannot use
   } tries{other, folder.path("ckpt/other"), why};
   model.fit(Points{16, 4}, {.epochs = 1, .verbose = 0},
             nn::callbacks::ModelCheckpoint{folder.path("ckpt/ckpt_{epoch}")}, tries);
-  CHECK(has(why, "is a folder to which somebody else writes checkpoints (this program itself, process "));
+  CHECK(has(why, "is a folder that already has a writer of checkpoints (this program itself: process "));
   CHECK(why.starts_with(my_rank() == 0 ? "File '" : "PeerError: "));
 
   const auto expected = model.evaluate(Points{16, 4}, {.verbose = 0});

@@ -50,13 +50,13 @@ TEST_CASE("errors for missing or non-PEM files name the file") {
     CHECK(contains(said(files), "No such file"));
     files.*file = junk;
     CHECK(contains(said(files), junk));
-    CHECK(contains(said(files), file == &TlsFiles::key ? "holds no private key" : "holds no certificate"));
+    CHECK(contains(said(files), file == &TlsFiles::key ? "holds no readable private key" : "holds no certificate"));
   }
   std::string cut = folder.read("worker 1.pem");
   cut.resize(cut.size() - 100);
   TlsFiles files = good;
   files.certificate = folder.write("cut.pem", folder.read("worker 1.pem") + cut);
-  CHECK(contains(said(files), "holds something that is no certificate"));
+  CHECK(contains(said(files), "holds something that is not a certificate"));
   files.certificate = folder.write("long.pem", std::string(2 << 20, '-'));
   CHECK(contains(said(files), "too long"));
 }
@@ -68,7 +68,7 @@ TEST_CASE("a certificate that peers would reject is refused, with the reason and
   TlsFiles stranger = foreign.task("stranger");
   stranger.authorities = authority.file;
   CHECK(
-      contains(said(stranger), folder.path("stranger.pem") + "' holds a certificate that no task of the job believes"));
+      contains(said(stranger), folder.path("stranger.pem") + "' holds a certificate that all tasks of the job reject"));
   CHECK(contains(said(stranger), "unable to get local issuer certificate: CN=stranger"));
   const TlsFiles calls = authority.task("calls", {.usage = "clientAuth"});
   CHECK(contains(said(calls), "unsuitable certificate purpose"));
@@ -89,5 +89,5 @@ TEST_CASE("a key that does not match or has a password is refused, and one that 
   };
   CHECK(warning() == "");
   chmod(own.c_str(), S_IRUSR | S_IRGRP);
-  CHECK(warning() == "dist: other users may read the key in " + own + "; take the permission from them: chmod 600\n");
+  CHECK(warning() == "dist: other users may read the key in " + own + "; remove their permission: chmod 600\n");
 }

@@ -86,8 +86,8 @@ TEST_CASE("without a listener, the error names the peer and the reason") {
   const Endpoint peer = free_endpoints(1)[0];
   CHECK(last_problem(peer, {}, 100ms) ==
         concat("Worker 0 at ", to_string(peer),
-               " has not come within 0.1 s (Connection refused). Start it, check its "
-               "address, and that no firewall blocks its port; a longer wait is an option."));
+               " has not joined within 0.1 s (Connection refused). Start it, check its address, check that no firewall "
+               "blocks its port, or set a longer timeout."));
   const testing::Ending ending = testing::stderr_of([&] {
     Dialer dialer{peer, worker(1), {}};
     try {
@@ -95,12 +95,12 @@ TEST_CASE("without a listener, the error names the peer and the reason") {
     } catch (const dist::DeadlineExceeded&) {
     }
   });
-  CHECK(ending.stderr_text == "dist: Worker 0 has not come yet (Connection refused); waiting up to 0.2 s\n");
+  CHECK(ending.stderr_text == "dist: Worker 0 has not joined yet (Connection refused); waiting up to 0.2 s\n");
 }
 
 TEST_CASE("an unknown host name is retried") {
   CHECK(contains(last_problem({"no-such-host.invalid", "2222"}, {}, 60ms),
-                 "the name 'no-such-host.invalid' is not known"));
+                 "the name 'no-such-host.invalid' does not resolve"));
 }
 
 TEST_CASE("a connection to itself, through the peer's port, releases that port at once") {
@@ -114,7 +114,7 @@ TEST_CASE("a connection to itself, through the peer's port, releases that port a
         const Endpoint peer{"127.0.0.1", "40000"};
         Dialer dialer{peer, worker(1), {}};
         const Deadline deadline = Deadline::in(10s);
-        while (dialer.last_problem() != "nobody listens there") {
+        while (dialer.last_problem() != "no process listens there") {
           if (deadline.passed()) return 1;
           dialer.advance();
         }
@@ -130,12 +130,11 @@ TEST_CASE("a peer that is silent or violates the protocol is retried") {
   const Endpoint peer = free_endpoints(1)[0];
   {
     const Stranger mute{peer, ""};
-    CHECK(contains(last_problem(peer, {"", 50ms}, 200ms), "connected, but the peer says nothing"));
+    CHECK(contains(last_problem(peer, {"", 50ms}, 200ms), "connected, but the peer sends nothing"));
   }
   {
     const Stranger server{peer, "SSH-2.0-OpenSSH_9.2\r\n"};
-    CHECK(
-        contains(last_problem(peer, {}, 200ms), "what answers there is no process of this job: A peer speaks another"));
+    CHECK(contains(last_problem(peer, {}, 200ms), "the peer is not a process of this job: A peer uses another"));
   }
 }
 
@@ -209,8 +208,8 @@ TEST_CASE("both sides prove that they have the secret") {
   };
   {
     const Host host{peer, {"the secret", 4, 1}};
-    CHECK(contains(problem("another"), "does not know the secret of the job (its proof is wrong)"));
-    CHECK(contains(problem(""), "does not know the secret of the job (it gave no proof)"));
+    CHECK(contains(problem("another"), "does not have the secret of the job (its proof is wrong)"));
+    CHECK(contains(problem(""), "does not have the secret of the job (it sent no proof)"));
     CHECK(problem("the secret") == "");
   }
   {
@@ -228,10 +227,10 @@ TEST_CASE("a server that accepts all peers without the secret is rejected") {
   append_frame(says, static_cast<std::uint16_t>(HandshakeStep::challenge), challenge.content());
   append_frame(says, static_cast<std::uint16_t>(HandshakeStep::welcome), welcome.content());
   const Stranger liar{peer, std::string{reinterpret_cast<const char*>(says.data()), says.size()}};
-  CHECK_THROWS_WITH_AS(call(peer, worker(1), {"the secret"}, 20s),
-                       concat("The task at ", to_string(peer),
-                              " does not know the secret of the job (its proof is wrong). "
-                              "Give the same DIST_JOB_SECRET to all tasks.")
-                           .c_str(),
-                       dist::RendezvousError);
+  CHECK_THROWS_WITH_AS(
+      call(peer, worker(1), {"the secret"}, 20s),
+      concat("The task at ", to_string(peer),
+             " does not have the secret of the job (its proof is wrong). Give the same DIST_JOB_SECRET to all tasks.")
+          .c_str(),
+      dist::RendezvousError);
 }

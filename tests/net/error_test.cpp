@@ -5,8 +5,9 @@
 #include <cerrno>
 
 TEST_CASE("errors of the rendezvous follow the grammar of all errors") {
-  const dist::RendezvousError error{"Worker 1 has come twice", "a second process", "Give every process its own index"};
-  CHECK(std::string{error.what()} == "Worker 1 has come twice (a second process). Give every process its own index.");
+  const dist::RendezvousError error{"Worker 1 has joined twice", "a second process",
+                                    "Give every process its own index"};
+  CHECK(std::string{error.what()} == "Worker 1 has joined twice (a second process). Give every process its own index.");
   CHECK_THROWS_AS(throw error, dist::Error);
   CHECK_THROWS_AS(throw dist::net::FrameError("a", "b", "c"), dist::Error);
 }

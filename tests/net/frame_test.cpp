@@ -66,11 +66,10 @@ TEST_CASE("a length of 4 GiB is refused when the header has arrived") {
   std::memset(bytes.data() + 8, 0xFF, 4);
   bytes.resize(frame_header_size);
   std::size_t used = 0;
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(parse_frame(bytes, 4096, used)),
-      "A peer announces too much (4294967295 bytes, allowed are 4096). Check that no other program uses "
-      "the ports of the job.",
-      FrameError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse_frame(bytes, 4096, used)),
+                       "A peer announces a frame that is too long (4294967295 bytes, the limit is 4096). Check that no "
+                       "other program uses the ports of the job.",
+                       FrameError);
 }
 
 TEST_CASE("another protocol is refused by its first bytes, another version by its number") {

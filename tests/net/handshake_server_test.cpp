@@ -104,11 +104,10 @@ TEST_CASE("refusals report their reason") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"", 4, 1}};
   CHECK(problem_of(own, worker(0)) == "");
-  CHECK(problem_of(own, worker(0)) == "Worker 0 has come twice (again). count.");
+  CHECK(problem_of(own, worker(0)) == "Worker 0 has joined twice (again). count.");
   CHECK(problem_of(own, worker(1, 5)) ==
-        "Worker 1 on host 'host' has another list of tasks (its list has 5 tasks, the one here 4). Give the same "
-        "cluster to "
-        "all tasks.");
+        "Worker 1 on host 'host' has another list of tasks (its list has 5 tasks, the list here has 4). Give the same "
+        "cluster to all tasks.");
   CHECK(
       problem_of(own, worker(1, 4, 2)) ==
       "Worker 1 on host 'host' has another list of tasks (both have 4 tasks, but names, ports, order or the job's name "
@@ -123,7 +122,7 @@ TEST_CASE("refusals report their reason") {
 TEST_CASE("a peer without the secret cannot claim that lists differ") {
   const Endpoint own = free_endpoints(1)[0];
   Host host{own, {"the secret", 4, 1}};
-  CHECK(problem_of(own, worker(1, 5), "a guess").find("does not know the secret") != std::string::npos);
+  CHECK(problem_of(own, worker(1, 5), "a guess").find("does not have the secret") != std::string::npos);
   host.stop();
   CHECK_FALSE(host.reception().other_list());
 }
@@ -169,5 +168,5 @@ TEST_CASE("a peer that closes within its hello is dropped") {
   host.stop();
   CHECK(host.reception().pending() == 0);
   CHECK(host.reception().turned_away() == 1);
-  CHECK(host.reception().last_problem() == "a peer closed the connection before it said who it is");
+  CHECK(host.reception().last_problem() == "a peer closed the connection before it identified itself");
 }

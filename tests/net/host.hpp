@@ -51,7 +51,7 @@ class Host {
             if (busy) return dist::net::Refusal{"busy", "others are here", "wait", true};
             if (hello.rank >= world_) return dist::net::Refusal{"no such rank", "outside", "count"};
             if (!ranks.insert(hello.rank).second)
-              return dist::net::Refusal{dist::concat("Worker ", hello.rank, " has come twice"), "again", "count"};
+              return dist::net::Refusal{dist::concat("Worker ", hello.rank, " has joined twice"), "again", "count"};
             return std::nullopt;
           },
           [&](dist::net::Accepted guest) {

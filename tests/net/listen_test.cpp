@@ -69,7 +69,7 @@ TEST_CASE("an address that this machine does not have is retried, then reported"
         "address); trying up to 0.12 s\n");
   const std::string problem = problem_of({"192.0.2.7", "23456"}, {false, 20s, 0ms});
   CHECK(contains(problem, "its own address 192.0.2.7:23456 (192.0.2.7: "));
-  CHECK(contains(problem, "That is no address of this machine"));
+  CHECK(contains(problem, "The address does not belong to this machine"));
 }
 
 TEST_CASE("wildcard addresses are refused") {
@@ -78,10 +78,10 @@ TEST_CASE("wildcard addresses are refused") {
 }
 
 TEST_CASE("a loopback address is refused if peers are on other hosts") {
-  CHECK(contains(problem_of({"localhost", "23456"}, {true}), "List an address of its network"));
+  CHECK(contains(problem_of({"localhost", "23456"}, {true}), "List a network address of this machine"));
   // A numeric address that does not look like loopback, like names in /etc/hosts that resolve to 127.0.1.1.
   const std::string problem = problem_of({"0x7f000101", "23456"}, {true});
-  CHECK(contains(problem, "is one that only this machine reaches ('0x7f000101' stands for 127.0.1.1 here"));
+  CHECK(contains(problem, "is reachable only from this machine ('0x7f000101' resolves to 127.0.1.1 here"));
   CHECK(contains(problem, "/etc/hosts"));
 }
 
@@ -98,7 +98,8 @@ TEST_CASE("a loopback address listens on all interfaces if requested") {
 
 TEST_CASE("an unknown host name is retried, then reported") {
   const std::string problem = problem_of({"no-such-host.invalid", "23456"}, {false, 0ms, 60ms});
-  CHECK(contains(problem, "its own address no-such-host.invalid:23456 (the name 'no-such-host.invalid' is not known"));
+  CHECK(contains(problem,
+                 "its own address no-such-host.invalid:23456 (the name 'no-such-host.invalid' does not resolve"));
 }
 
 TEST_CASE("a port that is not a number is refused at once") {

@@ -59,7 +59,7 @@ TEST_CASE("a file that other users can read causes a one-line warning without th
   for (const mode_t closed : {0600U, 0400U}) CHECK(warning(closed) == "");
   for (const mode_t open : {0640U, 0604U, 0644U})
     CHECK(warning(open) ==
-          "dist: other users may read the secret in " + path + "; take the permission from them: chmod 600\n");
+          "dist: other users may read the secret in " + path + "; remove their permission: chmod 600\n");
 }
 
 TEST_CASE("a file without a secret is an error that names the file") {
@@ -74,8 +74,7 @@ TEST_CASE("a file without a secret is an error that names the file") {
   setenv("DIST_JOB_SECRET_FILE", "/no/such/file", 1);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(job_secret()),
-      "File '/no/such/file' cannot be read (No such file or directory). DIST_JOB_SECRET_FILE names it; "
-      "check that.",
+      "File '/no/such/file' cannot be read (No such file or directory). Check DIST_JOB_SECRET_FILE, which names it.",
       dist::FileError);
   unsetenv("DIST_JOB_SECRET_FILE");
 }

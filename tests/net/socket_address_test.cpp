@@ -21,5 +21,5 @@ TEST_CASE("numeric addresses resolve to themselves") {
 TEST_CASE("an unknown host name is reported") {
   const auto none = resolve({"no-such-host.invalid", "80"});
   CHECK(none.addresses.empty());
-  CHECK(none.problem.find("the name 'no-such-host.invalid' is not known: ") == 0);
+  CHECK(none.problem.find("the name 'no-such-host.invalid' does not resolve: ") == 0);
 }

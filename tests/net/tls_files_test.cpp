@@ -14,10 +14,9 @@ TEST_CASE("the files of TLS are read from the environment, all of them or none")
   CHECK(job_tls().empty());
   setenv("DIST_TLS_CA_FILE", "ca.pem", 1);
   setenv("DIST_TLS_CERT_FILE", "task.pem", 1);
-  CHECK(
-      support::what_throws<dist::InvalidArgument>([] { static_cast<void>(job_tls()); }) ==
-      "TLS lacks the file of this task's key (the job has other options for TLS). Name the file, as DIST_TLS_KEY_FILE "
-      "does, or give no option for TLS at all.");
+  CHECK(support::what_throws<dist::InvalidArgument>([] { static_cast<void>(job_tls()); }) ==
+        "TLS lacks the file of this task's key (other TLS options are set). Set the file, for example with "
+        "DIST_TLS_KEY_FILE, or set no TLS option at all.");
   setenv("DIST_TLS_KEY_FILE", "task.key", 1);
   setenv("DIST_TLS_SERVER_NAME", "job.example", 1);
   const TlsFiles files = job_tls();

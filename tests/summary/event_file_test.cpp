@@ -82,9 +82,10 @@ TEST_CASE("a folder that cannot be written is reported") {
   folder.write("file", "");
   CHECK_THROWS_WITH_AS(
       (EventFile{folder.path("file"), 0, ""}),
-      doctest::Contains("cannot be made (Not a directory). Make the folder first, or correct the path."), FileError);
-  CHECK_THROWS_WITH_AS((EventFile{"/proc/nowhere/train", 0, ""}), doctest::Contains("'/proc/nowhere' cannot be made"),
-                       FileError);
+      doctest::Contains("cannot be created (Not a directory). Create the folder first, or correct the path."),
+      FileError);
+  CHECK_THROWS_WITH_AS((EventFile{"/proc/nowhere/train", 0, ""}),
+                       doctest::Contains("'/proc/nowhere' cannot be created"), FileError);
   if (::geteuid() != 0) {
     std::filesystem::permissions(folder.path(),
                                  std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);

@@ -90,7 +90,8 @@ TEST_CASE("an invalid tag leaves the file unchanged, an invalid folder is report
   writer.flush();
   CHECK(events_of(writer.path()).size() == 1);
   folder.write("file", "");
-  CHECK_THROWS_WITH_AS(Writer{folder.path("file/train")}, doctest::Contains("file/train' cannot be made"), FileError);
+  CHECK_THROWS_WITH_AS(Writer{folder.path("file/train")}, doctest::Contains("file/train' cannot be created"),
+                       FileError);
 }
 
 TEST_CASE("a writer without a folder checks its arguments, but writes nothing") {

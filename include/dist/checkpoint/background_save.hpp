@@ -141,16 +141,16 @@ class BackgroundSave {
   void await_file(std::size_t rank, std::int64_t start) {
     for (std::chrono::nanoseconds pause = shortest_pause; ::access(path_of(rank).c_str(), F_OK) != 0;) {
       if (::access(failed_path(rank).c_str(), F_OK) == 0)
-        throw FileError(place_.folder, "is a checkpoint that was not completed",
-                        concat("process ", rank, " could not write its part"), "See what that process says");
+        throw FileError(place_.folder, "is an incomplete checkpoint",
+                        concat("process ", rank, " could not write its part"), "Read the error of that process");
       Lock lock{mutex_};
       if (is_cancelled_)
-        throw FileError(place_.folder, "is a checkpoint that was not completed", "another process failed",
-                        "See what that process says");
+        throw FileError(place_.folder, "is an incomplete checkpoint", "another process failed",
+                        "Read the error of that process");
       if (place_.timeout.count() > 0 && monotonic_nanoseconds() - start > place_.timeout.count())
-        throw FileError(place_.folder, "is a checkpoint that was not completed",
-                        concat("process ", rank, " had not written its part after ", place_.timeout),
-                        "Give a folder that all processes share, or a longer timeout");
+        throw FileError(place_.folder, "is an incomplete checkpoint",
+                        concat("process ", rank, " did not write its part within ", place_.timeout),
+                        "Use a folder that all processes share, or a longer timeout");
       changed_.wait_for(lock, pause, [&] { return is_cancelled_ || looks_now_; });
       pause = std::exchange(looks_now_, false) ? shortest_pause : std::min(2 * pause, longest_pause);
     }
@@ -173,8 +173,8 @@ class BackgroundSave {
     try {
       std::rethrow_exception(failure_);
     } catch (const std::exception& error) {
-      log_line(
-          concat("the checkpoint ", place_.folder, " was not saved, and nobody waited to hear of it: ", error.what()));
+      log_line(concat("the checkpoint ", place_.folder,
+                      " was not saved, and the program did not wait for the result: ", error.what()));
     } catch (...) {
       log_line(concat("the checkpoint ", place_.folder, " was not saved"));
     }

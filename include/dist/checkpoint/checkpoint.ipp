@@ -44,13 +44,13 @@ DIST_INLINE void AnyCheckpoint::add_part(CheckpointPart part) {
   const std::string& name = part.name;
   for (const CheckpointPart& each : parts_)
     if (each.name == name)
-      throw InvalidArgument(concat("Two parts of a checkpoint are named ", quoted(name)),
-                            "one would take the place of the other", "Give one of them another name");
+      throw InvalidArgument(concat("Two parts of a checkpoint are named ", quoted(name)), "one would replace the other",
+                            "Rename one of them");
   if (name.empty() || name.find('/') != std::string::npos)
     throw InvalidArgument(
-        "A part of a checkpoint has a name that none can have",
-        concat(name.empty() ? "it is empty" : "a '/' stands between the names of parts in parts", ": ", quoted(name)),
-        "Give it one without '/', such as \"model\"");
+        "The name of a part of a checkpoint is not valid",
+        concat(name.empty() ? "it is empty" : "a '/' separates the names of nested parts", ": ", quoted(name)),
+        "Use a name without '/', such as \"model\"");
   parts_.push_back(std::move(part));
   if (pending_ && pending_->has(parts_.back().name)) restore_parts({&parts_.back(), 1});
 }
@@ -143,10 +143,10 @@ DIST_INLINE SaveTarget AnyCheckpoint::next_place(const std::string& path) const 
   place.id = numbers[0];
   place.serial = numbers[1];
   if (strategy_->num_workers() > 1 && ::access(place.begun_path().c_str(), F_OK) != 0)
-    throw FileError(
-        path, "is another folder than that of the first process",
-        concat("process ", strategy_->worker_rank(), " does not see there what the first process has just made"),
-        "Give a folder that all processes share");
+    throw FileError(path, "is not the folder that the first process uses",
+                    concat("process ", strategy_->worker_rank(),
+                           " does not see the file that the first process has just created there"),
+                    "Use a folder that all processes share");
   strategy_->barrier();  // no process continues unless all can
   return place;
 }
@@ -155,10 +155,10 @@ DIST_INLINE void AnyCheckpoint::require_same(std::uint64_t id) const {
   std::uint64_t largest[2] = {id, ~id};
   strategy_->all_reduce_max(largest);
   if (largest[0] != ~largest[1])
-    throw WrongStrategy(
-        "Processes restore different checkpoints",
-        concat("process ", strategy_->worker_rank(), " has the one of save ", id, ", and others have another one"),
-        "Let all of them restore the same path, in a folder that they share");
+    throw WrongStrategy("Processes restore different checkpoints",
+                        concat("process ", strategy_->worker_rank(), " has the checkpoint of save ", id,
+                               ", but other processes have a different one"),
+                        "Restore the same path in all processes, in a folder that they share");
 }
 
 }  // namespace dist::detail

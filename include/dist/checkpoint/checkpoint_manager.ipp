@@ -50,8 +50,8 @@ DIST_INLINE AnyCheckpointManager::AnyCheckpointManager(AnyCheckpoint& checkpoint
       series_(std::make_shared<CheckpointSeries>(CheckpointSeries{std::move(folder), std::move(options)})) {
   const std::string& name = series_->options.name;
   if (name.empty() || name.find('/') != std::string::npos)
-    throw InvalidArgument("CheckpointManagerOptions.name is no name of a folder", concat("it is ", quoted(name)),
-                          "Give a name without '/', such as \"ckpt\"");
+    throw InvalidArgument("CheckpointManagerOptions.name is not a valid folder name", concat("it is ", quoted(name)),
+                          "Use a name without '/', such as \"ckpt\"");
   open_folder(any_strategy(), series_->folder, series_->lock);
   last_ = any_strategy().broadcast_from_chief([&] {
     const std::vector<std::uint64_t> all = series_->numbers();
@@ -90,11 +90,10 @@ DIST_INLINE std::optional<std::string> AnyCheckpointManager::restore_latest() {
       return series_->path_of(number);
     }
     if (!why) why = failure;
-    if (!failure.empty()) log_line(concat("checkpoint ", series_->path_of(number), " is left out: ", failure));
+    if (!failure.empty()) log_line(concat("checkpoint ", series_->path_of(number), " is skipped: ", failure));
   }
   if (why)
-    throw FileError(series_->folder, "has no checkpoint that is whole", *why,
-                    "Train from the beginning, in another folder");
+    throw FileError(series_->folder, "has no intact checkpoint", *why, "Train from the beginning, in another folder");
   return std::nullopt;
 }
 

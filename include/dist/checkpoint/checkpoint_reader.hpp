@@ -56,8 +56,7 @@ class CheckpointReader {
   void verify();
 
  private:
-  static constexpr const char* damaged =
-      "Restore another checkpoint: this one was damaged, or its copy is not complete";
+  static constexpr const char* damaged = "Restore another checkpoint: this one is damaged, or its copy is incomplete";
 
   struct TensorLocation {
     const io::SafetensorsEntry* entry;

@@ -16,11 +16,10 @@ DIST_INLINE CheckpointReader::CheckpointReader(std::string folder)
     const ShardFile found = describe_shard(folder_, file.name);
     const std::string path = concat(folder_, "/", file.name);
     if (found.bytes != file.bytes)
-      throw FileError(path, "is not what the checkpoint was saved with",
-                      concat("it has ", found.bytes, " bytes, and ", file.bytes, " were written"), damaged);
+      throw FileError(path, "differs from the file that was saved",
+                      concat("it has ", found.bytes, " bytes, but ", file.bytes, " were written"), damaged);
     if (found.header_checksum != file.header_checksum)
-      throw FileError(path, "is not what the checkpoint was saved with", "the checksum of its header is another one",
-                      damaged);
+      throw FileError(path, "differs from the file that was saved", "the checksum of its header differs", damaged);
     files_.emplace_back(path);
   }
   for (std::size_t file = 0; file < files_.size(); ++file)
@@ -29,7 +28,7 @@ DIST_INLINE CheckpointReader::CheckpointReader(std::string folder)
             [](const TensorLocation& a, const TensorLocation& b) { return a.entry->name < b.entry->name; });
   for (std::size_t i = 1; i < tensors_.size(); ++i)
     if (tensors_[i - 1].entry->name == tensors_[i].entry->name)
-      throw FileError(manifest_path(folder_), "names two files that both have a tensor",
+      throw FileError(manifest_path(folder_), "lists two files that contain the same tensor",
                       quoted(tensors_[i].entry->name), damaged);
 }
 
@@ -54,9 +53,9 @@ DIST_INLINE void CheckpointReader::check(std::string_view key, AnyLeaf& leaf, bo
   const io::SafetensorsEntry& saved = *require_place(key).entry;
   leaf.require_restorable(saved.shape);
   if (const std::optional<Shape> shape = leaf.shape(); shape && saved.shape != *shape)
-    throw ShapeMismatch(concat(quoted(key), " has another shape than in the checkpoint ", folder_),
-                        concat("it is ", to_string(*shape), ", and ", to_string(saved.shape), " was saved"),
-                        "Restore it into what it was saved from");
+    throw ShapeMismatch(concat(quoted(key), " does not have the shape that is saved in the checkpoint ", folder_),
+                        concat("its shape is ", to_string(*shape), ", but ", to_string(saved.shape), " was saved"),
+                        "Restore it into an object of the saved shape");
   if (leaf.is_number() || saved.type != leaf.type())
     static_cast<void>(read(key, leaf.type()));  // checks that every number fits
 }
@@ -84,7 +83,7 @@ DIST_INLINE const CheckpointReader::TensorLocation* CheckpointReader::place_of(s
 DIST_INLINE const CheckpointReader::TensorLocation& CheckpointReader::require_place(std::string_view key) const {
   if (const TensorLocation* const place = place_of(key)) return *place;
   throw FileError(folder_, concat("is a checkpoint without ", quoted(key)), io::listed_names(keys()),
-                  "Restore it into what it was saved from");
+                  "Restore it into the parts that were saved");
 }
 
 DIST_INLINE void CheckpointReader::read(const TensorLocation& place, io::ElementType type,
@@ -113,8 +112,8 @@ DIST_INLINE void CheckpointReader::require_checksum(const TensorLocation& place,
   const auto& checksums = files_[place.file].metadata();
   const auto saved = checksums.find(checksum_key(place.entry->name));
   if (saved == checksums.end() || saved->second != hexadecimal(checksum))
-    throw FileError(files_[place.file].name(), "is not what the checkpoint was saved with",
-                    concat("the bytes of ", quoted(place.entry->name), " have another checksum"), damaged);
+    throw FileError(files_[place.file].name(), "differs from the file that was saved",
+                    concat("the checksum of ", quoted(place.entry->name), " differs"), damaged);
 }
 
 }  // namespace dist::detail

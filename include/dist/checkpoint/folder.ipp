@@ -15,7 +15,7 @@ namespace dist::detail {
 DIST_INLINE std::vector<std::string> names_in(const std::string& folder) {
   return io::folder_names(folder, [&](int error) {
     if (error != ENOENT)
-      throw FileError(folder, "cannot be read as a folder", std::strerror(error), "Give a folder that may be read");
+      throw FileError(folder, "cannot be read as a folder", std::strerror(error), "Use a readable folder");
   });
 }
 
@@ -74,8 +74,8 @@ DIST_INLINE void require_writable(const std::string& folder) {
   const std::string path = concat(folder, "/.probe-", ::getpid());
   const io::Descriptor probe{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
   if (!probe)
-    throw FileError(folder, "is a folder in which no checkpoint can be saved", std::strerror(errno),
-                    "Give a folder that all processes of the job reach, and in which they may write");
+    throw FileError(folder, "is a folder in which checkpoints cannot be saved", std::strerror(errno),
+                    "Use a folder in which all processes of the job can write");
   ::unlink(path.c_str());
 }
 
@@ -83,13 +83,13 @@ DIST_INLINE FolderLock::FolderLock(const std::string& folder) {
   const std::string path = concat(folder, "/.lock");
   file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file_)
-    throw FileError(path, "cannot be made", std::strerror(errno), "Give a folder in which this program may write");
+    throw FileError(path, "cannot be created", std::strerror(errno), "Use a folder in which this program can write");
   const std::string me = this_process();
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     const std::string holder = read_holder();
-    throw FileError(folder, "is a folder to which somebody else writes checkpoints",
-                    concat(holder == me ? "this program itself, " : "", holder, ", holds its lock"),
-                    "Give each model a folder of its own, or end the other program");
+    throw FileError(folder, "is a folder that already has a writer of checkpoints",
+                    concat(holder == me ? "this program itself: " : "", holder, " holds its lock"),
+                    "Give each model its own folder, or end the other program");
   }
   // If the disk is full, the lock has no owner name.
   if (::ftruncate(file_.get(), 0) == 0) static_cast<void>(::pwrite(file_.get(), me.data(), me.size(), 0) > 0);
@@ -104,7 +104,7 @@ DIST_INLINE std::string FolderLock::this_process() {
 DIST_INLINE std::string FolderLock::read_holder() const {
   char written[300];
   const auto size = ::pread(file_.get(), written, sizeof written, 0);
-  return size > 0 ? std::string(written, static_cast<std::size_t>(size)) : "a process that left no name";
+  return size > 0 ? std::string(written, static_cast<std::size_t>(size)) : "an unknown process";
 }
 
 DIST_INLINE void open_folder(const AnyStrategy& strategy, const std::string& folder, std::optional<FolderLock>& lock) {
@@ -140,8 +140,8 @@ DIST_INLINE std::optional<std::uint64_t> ended_training(const std::string& folde
   std::uint64_t epochs = 0;
   const auto [end, error] = std::from_chars(content, content + length, epochs);
   if (error != std::errc{} || end + 1 != content + length || *end != '\n')
-    throw FileError(path, "does not mark the end of a training", "it is not a number of epochs and the end of a line",
-                    "Remove it, or let the training mark its end again");
+    throw FileError(path, "does not mark the end of a training", "it is not a number of epochs and a line break",
+                    "Remove it, or mark the end of the training again");
   return epochs;
 }
 

@@ -29,10 +29,9 @@ concept ChecksShape = requires(Leaf& leaf, const Shape& shape) {
 };
 template <class Leaf>
 consteval bool require_number() {
-  static_assert(
-      std::is_arithmetic_v<Leaf>,
-      "what a checkpoint keeps has track(visit), or shape(), whole(scope) and restore(scope, values), or is a "
-      "number");
+  static_assert(std::is_arithmetic_v<Leaf>,
+                "a checkpoint part is a number, or has track(visit), or has shape(), whole(scope) and restore(scope, "
+                "values)");
   return std::is_arithmetic_v<Leaf>;
 }
 
@@ -40,7 +39,7 @@ consteval bool require_number() {
 template <class Tracked>
 consteval bool require_tracked() {
   static_assert(Trackable<Tracked>,
-                "weights are those of something that names its parts by track(visit), such as an nn::Network: see "
+                "weights belong to an object that names its parts by track(visit), such as an nn::Network: see "
                 "dist::Trackable");
   return Trackable<Tracked>;
 }

@@ -46,20 +46,21 @@ class WeightNames {
       require_key(options_.names[i].ours);
       for (std::size_t other = 0; other < i; ++other)
         if (options_.names[other].ours == options_.names[i].ours)
-          throw InvalidArgument(concat("Two sources of weights are named for ", quoted(options_.names[i].ours)),
-                                concat(quoted(options_.names[other].theirs), " and ", quoted(options_.names[i].theirs)),
-                                "Name one of them");
+          throw InvalidArgument(
+              concat("LoadWeightsOptions::names has two sources for ", quoted(options_.names[i].ours)),
+              concat(quoted(options_.names[other].theirs), " and ", quoted(options_.names[i].theirs)),
+              "Keep one of them");
     }
     for (const std::string& key : options_.keep) require_key(key);
     if (!missing_.empty())
-      throw FileError(file_.path(), concat("lacks weights: ", joined(missing_)), io::listed_names(present_),
-                      "Say in LoadWeightsOptions::names under which names the file has them, or name them in `keep`");
+      throw FileError(
+          file_.path(), concat("lacks weights: ", joined(missing_)), io::listed_names(present_),
+          "Give their names in the file in LoadWeightsOptions::names, or list them in LoadWeightsOptions::keep");
     if (!left_.empty() && !options_.ignore_superfluous) {
       std::vector<std::string> superfluous;
       for (const std::string& name : left_) superfluous.push_back(quoted(name));
-      throw FileError(file_.path(), concat("has weights that nothing takes: ", joined(superfluous)),
-                      "they have no place here",
-                      "Load it into the network that it is of, or set LoadWeightsOptions::ignore_superfluous");
+      throw FileError(file_.path(), concat("has unused weights: ", joined(superfluous)), "no key matches them",
+                      "Load it into the network that it belongs to, or set LoadWeightsOptions::ignore_superfluous");
     }
     return left_;
   }
@@ -74,7 +75,7 @@ class WeightNames {
   }
   void require_key(const std::string& key) const {
     if (std::find(keys_.begin(), keys_.end(), key) == keys_.end())
-      throw InvalidArgument(concat("The options of load_weights name ", quoted(key), ", which is not there"),
+      throw InvalidArgument(concat("The options of load_weights name ", quoted(key), ", which is not a key"),
                             concat("the keys are ", joined(keys_)), "Use one of these keys");
   }
 
@@ -93,7 +94,7 @@ class WeightNames {
   if (shape.rank() == 0 || rows.begin > rows.end || rows.end > shape[0])
     throw ShapeMismatch(
         concat(quoted(found.theirs), " of the file '", file.path(), "' has no rows ", rows.begin, " to ", rows.end),
-        concat("its shape is ", to_string(shape)), "Name rows that its first axis has");
+        concat("its shape is ", to_string(shape)), "Use rows that its first axis has");
   const std::size_t row_bytes = shape.row().elements() * io::bytes_of(values.type);
   values.bytes = values.bytes.subspan(rows.begin * row_bytes, rows.size() * row_bytes);
   values.shape = shape.row().stacked(rows.size());
@@ -108,9 +109,10 @@ class WeightNames {
   if (source != nullptr && source->rows) values = rows_of(std::move(values), *source->rows, file, found);
   if (source != nullptr && source->seen_as) {
     if (source->seen_as->elements() != values.shape.elements())
-      throw ShapeMismatch(concat(quoted(found.theirs), " of the file '", file.path(), "' cannot be seen as ",
+      throw ShapeMismatch(concat(quoted(found.theirs), " of the file '", file.path(), "' cannot be reshaped to ",
                                  to_string(*source->seen_as)),
-                          concat("its shape is ", to_string(values.shape)), "Name a shape of as many elements");
+                          concat("its shape is ", to_string(values.shape)),
+                          "Use a shape with the same number of elements");
     values.shape = *source->seen_as;
   }
   if (source != nullptr && !source->axes.empty()) values = values.transposed(source->axes);
@@ -118,11 +120,11 @@ class WeightNames {
     if (source != nullptr && source->seen_as && values.shape.elements() == wanted->elements()) values.shape = *wanted;
     if (values.shape != *wanted)
       throw ShapeMismatch(
-          concat(quoted(key), " has another shape than ", quoted(found.theirs), " of the file '", file.path(), "'"),
+          concat(quoted(key), " does not have the shape of ", quoted(found.theirs), " of the file '", file.path(), "'"),
           concat("it is ", to_string(*wanted), ", the file's is ", to_string(values.shape),
-                 source != nullptr && !source->axes.empty() ? " by its axes" : ""),
-          "Load it into the network that it is of, or say in LoadWeightsOptions::names in which order its axes "
-          "are");
+                 source != nullptr && !source->axes.empty() ? " after the permutation of its axes" : ""),
+          "Load it into the network that it belongs to, or give the order of its axes in "
+          "LoadWeightsOptions::names");
   }
   leaf.require_restorable(values.shape);
   return values;
@@ -150,8 +152,8 @@ DIST_INLINE std::vector<std::string> load_weights(const AnyStrategy& strategy, W
     strategy.broadcast(of_first);
     if (of_first[0] != checksum)
       throw WrongStrategy("Processes load different weights",
-                          "a file of this process has others than that of the first one",
-                          "Let all of them load the same file");
+                          "the file of this process differs from the file of the first process",
+                          "Load the same file in all processes");
     strategy.barrier();  // no process begins before all have checked
   });
   strategy.run_collectively([&] {

@@ -56,20 +56,20 @@ class ManifestReader {
 
   [[nodiscard]] Manifest read(std::string_view all) const {
     const std::size_t end = all.find('\n');
-    if (end == std::string_view::npos) refuse("it has no end of line");
+    if (end == std::string_view::npos) refuse("it has no line break");
     const std::string_view line = all.substr(0, end);
     if (all.substr(end + 1) != concat("crc32c ", hexadecimal(checksum_of(line)), "\n"))
-      refuse("its last line has not the checksum of its first one");
+      refuse("its last line is not the checksum of its first line");
     const io::Json json = io::parse_json(line, manifest_max_bytes, [&](std::string_view why) { refuse(why); });
-    if (string_of(json.get(), "format") != "dist checkpoint") refuse("it is of another format");
+    if (string_of(json.get(), "format") != "dist checkpoint") refuse("it has another format");
     const std::uint64_t version = number_of(json.get(), "version");
     if (version != static_cast<std::uint64_t>(checkpoint_version))
-      throw FileError(path_, "is of another version of the format of checkpoints",
-                      concat("it is of version ", version, ", and this program reads version ", checkpoint_version),
+      throw FileError(path_, "has another version of the checkpoint format",
+                      concat("it has version ", version, ", but this program reads version ", checkpoint_version),
                       "Restore it with the version of the library that saved it, or a later one");
     Manifest manifest{.id = number_of(json.get(), "id"), .serial = number_of(json.get(), "serial"), .files = {}};
     const json_t* const files = json_object_get(json.get(), "files");
-    if (!json_is_array(files)) refuse("it names no files");
+    if (!json_is_array(files)) refuse("it has no list of files");
     for (std::size_t i = 0; i < json_array_size(files); ++i)
       manifest.files.push_back(file_of(json_array_get(files, i)));
     return manifest;
@@ -77,8 +77,8 @@ class ManifestReader {
 
  private:
   [[noreturn]] void refuse(std::string_view why) const {
-    throw FileError(path_, "is no sound manifest of a checkpoint", why,
-                    "Restore another checkpoint: this one was damaged, or its copy is not complete");
+    throw FileError(path_, "is not a valid checkpoint manifest", why,
+                    "Restore another checkpoint: this one is damaged, or its copy is incomplete");
   }
   [[nodiscard]] std::string_view string_of(const json_t* json, const char* key) const {
     const json_t* const value = json_object_get(json, key);
@@ -95,10 +95,10 @@ class ManifestReader {
     if (file.name.empty() || file.name[0] == '.' || file.name.find('/') != std::string::npos)
       refuse(concat("it names a file that is not in its folder: ", quoted(file.name)));
     const std::string_view checksum = string_of(json, "header_crc32c");
-    if (checksum.size() != 8) refuse("a checksum has not eight digits");
+    if (checksum.size() != 8) refuse("a checksum does not have eight digits");
     for (const char digit : checksum) {
       const std::size_t value = std::string_view{"0123456789abcdef"}.find(digit);
-      if (value == std::string_view::npos) refuse("a checksum has something other than hexadecimal digits");
+      if (value == std::string_view::npos) refuse("a checksum has characters other than hexadecimal digits");
       file.header_checksum = file.header_checksum << 4 | static_cast<std::uint32_t>(value);
     }
     return file;
@@ -114,8 +114,8 @@ DIST_INLINE Manifest parse_manifest(std::string_view path, std::string_view all)
 DIST_INLINE Manifest read_manifest(const std::string& folder) {
   if (!is_checkpoint(folder))
     throw FileError(
-        folder, "is no checkpoint", concat("it has no ", manifest_name),
-        "Give the path that Checkpoint::save was given; latest_checkpoint finds the newest one in a folder");
+        folder, "is not a checkpoint", concat("it has no ", manifest_name),
+        "Use the path that was passed to Checkpoint::save; latest_checkpoint finds the newest one in a folder");
   const io::RandomAccessFile file{manifest_path(folder)};
   std::string all(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), manifest_max_bytes + 1)), '\0');
   all.resize(file.read_at(0, std::as_writable_bytes(std::span<char>{all.data(), all.size()})));

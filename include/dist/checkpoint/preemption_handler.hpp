@@ -47,7 +47,7 @@ class AnyPreemptionHandler {
     if (!is_preempted()) return false;
     const std::string path = manager_.save();
     SignalFlag::obey(exit_code());
-    if (manager_.any_strategy().is_chief()) log_line(concat("told to end: saved ", path));
+    if (manager_.any_strategy().is_chief()) log_line(concat("preempted: saved ", path));
     return true;
   }
 
@@ -56,8 +56,8 @@ class AnyPreemptionHandler {
   static void warn_of_short_grace() {
     if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && std::getenv("OMPI_MCA_odls_base_sigkill_timeout") == nullptr)
       log_line(
-          "mpirun kills processes one second after it tells them to end, which may be too soon for a checkpoint: start "
-          "it with --mca odls_base_sigkill_timeout and the seconds that a save may take");
+          "mpirun kills processes one second after it signals them to exit, which may be too soon for a checkpoint: "
+          "start it with --mca odls_base_sigkill_timeout and the longest duration of a save in seconds");
   }
 
   AnyCheckpointManager& manager_;

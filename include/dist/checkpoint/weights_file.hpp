@@ -24,8 +24,8 @@ namespace dist::detail {
 [[nodiscard]] inline bool is_npz(std::string_view path) {
   const bool npz = path.ends_with(".npz");
   if (!npz && !path.ends_with(".safetensors"))
-    throw InvalidArgument(concat("Weights cannot be kept in a file named ", quoted(path)),
-                          "the end of its name says no format", "Use a name that ends in .safetensors or .npz");
+    throw InvalidArgument(concat("Weights cannot be stored in a file named ", quoted(path)),
+                          "its name does not end in a known extension", "Use a name that ends in .safetensors or .npz");
   return npz;
 }
 
@@ -67,7 +67,7 @@ inline void write_weights(const std::string& path, const Snapshot& snapshot) {
     for (const SavedTensor& tensor : snapshot.local_tensors()) {
       if (tensor.type == io::ElementType::bf16)
         throw InvalidArgument(concat("NPZ cannot hold ", quoted(tensor.key)),
-                              concat("its elements are ", to_string(tensor.type), ", which NumPy has not"),
+                              concat("its elements are ", to_string(tensor.type), ", which NumPy does not have"),
                               "Use a name that ends in .safetensors");
       file.add(tensor.key, {tensor.type, tensor.shape, tensor.bytes});
     }

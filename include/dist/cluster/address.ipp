@@ -21,7 +21,7 @@ DIST_INLINE std::string to_string(const Address& address) {
 
   const bool brackets = written.starts_with('[');
   const std::size_t closing = brackets ? written.find(']') : 0;
-  if (closing == std::string_view::npos) refuse("a bracket has no end", "Write an IPv6 address as [::1]:2222");
+  if (closing == std::string_view::npos) refuse("a bracket is not closed", "Write an IPv6 address as [::1]:2222");
   const std::size_t colon = brackets ? closing + 1 : written.rfind(':');
   if (colon >= written.size() || written[colon] != ':')
     refuse("it has no port", "Write host:port, such as host0.example:2222");
@@ -30,7 +30,7 @@ DIST_INLINE std::string to_string(const Address& address) {
 
   const std::string_view host = brackets ? written.substr(1, closing - 1) : written.substr(0, colon);
   const std::string_view port = written.substr(colon + 1);
-  if (host.empty()) refuse("it has no host", "Write the host's name or number before the colon");
+  if (host.empty()) refuse("it has no host", "Write the host's name or IP address before the colon");
   if (host.size() > longest_host)
     refuse("its host name is too long", concat("Use at most ", longest_host, " characters"));
   const std::optional<std::size_t> number = detail::whole_number(port, largest_port);
@@ -46,7 +46,7 @@ DIST_INLINE std::string to_string(const Address& address) {
     const bool name = (lower >= 'a' && lower <= 'z') || lower == '-' || lower == '_';
     const bool six = (lower >= 'a' && lower <= 'z') || lower == ':' || lower == '%';
     if (!digit && !(brackets ? six : name))
-      refuse("its host has a character that no host has", "Use letters, digits, hyphens and dots");
+      refuse("its host has a character that is not allowed in host names", "Use letters, digits, hyphens and dots");
     address.host += lower;
   }
   address.port = static_cast<std::uint16_t>(*number);

@@ -110,16 +110,18 @@ class AddressServer {
     bool said = false;
     for (std::size_t missing = missing_count(); missing != 0; missing = missing_count()) {
       if (deadline.passed())
-        throw DeadlineExceeded(concat(names_of_missing(), missing == 1 ? " has" : " have", " not come to worker ",
-                                      options_.rank, " at ", to_string(options_.place), " within ", options_.deadline),
-                               why_missing(reception),
-                               "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
-                               "that no firewall blocks the port");
+        throw DeadlineExceeded(
+            concat(names_of_missing(), missing == 1 ? " has" : " have", " not joined the rendezvous of worker ",
+                   options_.rank, " at ", to_string(options_.place), " within ", options_.deadline),
+            why_missing(reception),
+            "Start all workers with the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and check "
+            "that no firewall blocks the port");
       if (!said && patience.passed()) {
         said = true;
-        const std::string line = concat("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
-                                        " not come to worker ", options_.rank, " at ", to_string(options_.place),
-                                        " yet (", why_missing(reception), "); waiting up to ", options_.deadline, "\n");
+        const std::string line =
+            concat("dist: ", names_of_missing(), missing == 1 ? " has" : " have",
+                   " not joined the rendezvous of worker ", options_.rank, " at ", to_string(options_.place), " yet (",
+                   why_missing(reception), "); waiting up to ", options_.deadline, "\n");
         static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
       }
       std::vector<pollfd> entries;
@@ -167,8 +169,8 @@ class AddressServer {
       return Refusal{worker + " cannot join", concat("ranks are 0 to ", options_.world - 1),
                      "Give every process its own RANK"};
     if (hello.rank == options_.rank || guests_[static_cast<std::size_t>(hello.rank)])
-      return Refusal{concat("Worker ", hello.rank, " has come twice"),
-                     concat("a second process, on host '", hello.host, "', says that it is worker ", hello.rank),
+      return Refusal{concat("Worker ", hello.rank, " has joined twice"),
+                     concat("a second process, on host '", hello.host, "', identifies itself as worker ", hello.rank),
                      "Give every process its own RANK"};
     return std::nullopt;
   }
@@ -235,8 +237,8 @@ class AddressServer {
   }
   [[nodiscard]] static std::string why_missing(const HandshakeServer& reception) {
     if (!reception.disagreement().empty()) return reception.disagreement();
-    if (reception.turned_away() != 0) return concat("the last connection was turned away: ", reception.last_problem());
-    return "no connection came";
+    if (reception.turned_away() != 0) return concat("the last connection was rejected: ", reception.last_problem());
+    return "no connection arrived";
   }
 
   const AddressServerOptions& options_;
@@ -249,8 +251,8 @@ class AddressServer {
 /// Reads `world` addresses. Throws FrameError.
 [[nodiscard]] inline std::vector<Endpoint> address_list_from(const Frame& frame, std::size_t world) {
   if (frame.type != address_list_frame)
-    throw FrameError("The meeting of the workers sends what is no list of addresses", concat("frame ", frame.type),
-                     "Let all processes of the job run the same version");
+    throw FrameError("The host of the rendezvous sent a frame that is not a list of addresses",
+                     concat("frame ", frame.type), "Run the same version in all processes of the job");
   RecordReader reader{frame.payload};
   std::vector<Endpoint> addresses;
   for (std::size_t rank = 0; rank < world; ++rank) {
@@ -274,7 +276,7 @@ class AddressServer {
   const Deadline deadline = Deadline::in(options.deadline);
   if (detail::holds_meeting(options, deadline)) return detail::AddressServer{options, checksum}.hold();
 
-  const std::string whom = concat("The worker that holds the meeting at ", to_string(options.place));
+  const std::string whom = concat("The worker that hosts the rendezvous at ", to_string(options.place));
   const Handshake hello{Handshake::Role::worker, options.rank, options.world, checksum, host_name(), options.machine};
   constexpr std::size_t longest_entry = 300;
   for (;;) {
@@ -292,10 +294,10 @@ class AddressServer {
       if (const std::optional<Frame> frame = connection.next()) return detail::address_list_from(*frame, options.world);
       if (!alive) break;                                // the host exited, and may be restarted
       if (deadline.later(Milliseconds{2000}).passed())  // the host has the same deadline, and lists the missing workers
-        throw DeadlineExceeded(concat("Not all workers have come to the meeting at ", to_string(options.place),
+        throw DeadlineExceeded(concat("Not all workers have joined the rendezvous at ", to_string(options.place),
                                       " within ", options.deadline),
-                               "the worker that holds it has not sent the addresses of all",
-                               "See what the other workers printed");
+                               "the worker that hosts it has not sent the list of addresses",
+                               "Read the output of the other workers");
       pollfd entry = connection.poll_entry();
       poll(&entry, 1, 200);
     }

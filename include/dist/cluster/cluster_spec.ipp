@@ -15,7 +15,7 @@ DIST_INLINE void ClusterSpec::add(Task task, std::string address) {
   if (!added)
     throw InvalidArgument(concat("The cluster lists ", to_string(task), " twice"),
                           concat("at ", quoted(there->second), " and at ", quoted(address)),
-                          "Give every task an index of its own");
+                          "Give every task its own index");
 }
 
 DIST_INLINE void ClusterSpec::append(TaskType type, const std::vector<std::string>& addresses) {
@@ -71,7 +71,7 @@ DIST_INLINE const std::string& ClusterSpec::task_address(Task task) const {
                           has(task.type) ? concat("it has ", num_tasks(task.type), " of that type, the last is ",
                                                   to_string(Task{task.type, tasks(task.type).rbegin()->first}))
                                          : concat("it has no task of type '", to_string(task.type), "'"),
-                          "Ask for a task that the cluster lists");
+                          "Use a task that the cluster lists");
   return found->second;
 }
 
@@ -107,7 +107,7 @@ DIST_INLINE void require_single_tasks(const ClusterSpec& cluster, std::string_vi
   for (const TaskType single : {TaskType::chief, TaskType::evaluator})
     if (cluster.num_tasks(single) > 1)
       throw InvalidArgument(concat(source, " lists more than one ", to_string(single)),
-                            concat(cluster.num_tasks(single), " tasks; at most one may be there"),
+                            concat(cluster.num_tasks(single), " tasks; at most one is allowed"),
                             single == TaskType::chief ? "List the others under 'worker'" : "List one evaluator");
 }
 
@@ -147,8 +147,8 @@ DIST_INLINE bool should_save_summary(const ClusterSpec& cluster, Task task) { re
 
 DIST_INLINE std::size_t worker_count(const ClusterSpec& cluster, TaskType type) {
   if (type == TaskType::parameter_server)
-    throw InvalidArgument("Parameter servers were counted as workers", "they hold variables and train nothing",
-                          "Ask for the type chief, worker or evaluator");
+    throw InvalidArgument("Parameter servers were counted as workers", "they hold variables and do not train",
+                          "Use the type chief, worker or evaluator");
   detail::require_member(cluster, Task{type, 0});
   if (type == TaskType::evaluator) return cluster.num_tasks(TaskType::evaluator);
   return cluster.num_tasks(TaskType::chief) + cluster.num_tasks(TaskType::worker);
@@ -156,8 +156,8 @@ DIST_INLINE std::size_t worker_count(const ClusterSpec& cluster, TaskType type) 
 
 DIST_INLINE std::size_t id_in_cluster(const ClusterSpec& cluster, Task task) {
   if (task.type == TaskType::parameter_server)
-    throw InvalidArgument(concat("There is no worker number for ", to_string(task)),
-                          "parameter servers are not among the workers", "Ask for the chief, a worker or an evaluator");
+    throw InvalidArgument(concat("No worker number exists for ", to_string(task)), "parameter servers are not workers",
+                          "Use the chief, a worker or an evaluator");
   detail::require_member(cluster, task);
   return task.type == TaskType::worker ? task.index + cluster.num_tasks(TaskType::chief) : task.index;
 }

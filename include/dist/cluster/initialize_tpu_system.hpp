@@ -32,10 +32,11 @@ class TopologyMismatch : public Error {
   const std::size_t tasks = resolver.cluster_spec().num_tasks(TaskType::worker);
   const std::map<std::size_t, std::size_t> devices = topology.devices_of_processes();
   if (devices.size() != (tasks == 0 ? 1 : tasks))
-    throw TopologyMismatch(concat(plugin, " and ", source, " do not have the same processes"),
-                           concat("the plugin has devices of ", devices.size(), " and the cluster has ",
-                                  tasks == 0 ? "this one alone" : concat(tasks)),
-                           "Give the variables of the TPU to all processes, and start as many as they say");
+    throw TopologyMismatch(
+        concat(plugin, " and ", source, " do not have the same processes"),
+        concat("the plugin's number of processes is ", devices.size(), ", and the cluster's is ",
+               tasks == 0 ? "1, this process alone" : concat(tasks)),
+        "Set the variables of the TPU in all processes, and start the number of processes that they specify");
   const std::size_t own = resolver.task().value_or(Task{}).index;
   if (client.process() != own)
     throw TopologyMismatch(concat(plugin, " and ", source, " number this process differently"),
@@ -46,12 +47,12 @@ class TopologyMismatch : public Error {
     if (other != count)
       throw TopologyMismatch("The processes of the TPU do not have the same number of devices",
                              concat("process ", first, " has ", count, ", and process ", process, " has ", other),
-                             "Let all processes use as many chips (TPU_VISIBLE_CHIPS)");
+                             "Use the same number of chips in all processes (TPU_VISIBLE_CHIPS)");
   if (const std::optional<std::size_t> wanted = resolver.num_accelerators(); wanted && *wanted != count)
     throw TopologyMismatch(
         concat(plugin, " does not have the devices of ", source),
-        concat("each process has ", count, ", and ", *wanted, " were expected"),
-        "Look at TPU_ACCELERATOR_TYPE and TPU_CHIPS_PER_PROCESS_BOUNDS, and at who else uses the TPU");
+        concat("each process has ", count, ", but ", *wanted, " were expected"),
+        "Check TPU_ACCELERATOR_TYPE and TPU_CHIPS_PER_PROCESS_BOUNDS, and whether another program uses the TPU");
   return topology;
 }
 /// Returns the TPU's devices, checked against the environment's cluster.

@@ -81,7 +81,7 @@ class LauncherResolver {
       throw InvalidArgument(
           concat("The rank that ", launcher_.name, " gave cannot be used"),
           concat("rank ", *launcher_.rank, " of ", *launcher_.world_size, " (", launcher_.evidence, ")"),
-          "Ranks count from 0 to the size less 1; do not change the launcher's variables");
+          "Ranks count from 0 to the size minus 1; do not change the launcher's variables");
   }
 
   Launcher launcher_;

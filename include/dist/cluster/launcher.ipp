@@ -36,19 +36,18 @@ DIST_INLINE void require_world_size(const Launcher& launcher, std::size_t world_
     switch (launcher.kind) {
       case Launcher::Kind::slurm:
         return concat("Start with srun --mpi=pmix -n ", promised,
-                      " PROGRAM (srun --mpi=list shows what this Slurm has; pmi2 is for MPICH)");
+                      " PROGRAM (srun --mpi=list shows what this Slurm supports; pmi2 is for MPICH)");
       case Launcher::Kind::torchrun:
         return concat("Set MASTER_ADDR and MASTER_PORT as torchrun does, start with mpirun -n ", promised,
                       " PROGRAM, or give every process its TF_CONFIG");
       default:
-        return concat(
-            "The program was built with another MPI than this mpirun belongs to: start with mpirun.openmpi -n ",
-            promised, " PROGRAM, or the mpirun beside the mpicxx that it was built with");
+        return concat("The program was built with a different MPI than this mpirun: start it with mpirun.openmpi -n ",
+                      promised, " PROGRAM, or with the mpirun of the mpicxx that built it");
     }
   };
   throw InvalidArgument(
-      concat(launcher.name, " promised ", promised, " processes, and this one is alone"),
-      concat(launcher.evidence, "=", promised, ", and ",
+      concat(launcher.name, " announced ", promised, " processes, but this one is alone"),
+      concat(launcher.evidence, "=", promised, ", but ",
              launcher.kind == Launcher::Kind::slurm && !launcher.starts_mpi ? "the step has no variables of PMIx or PMI"
                                                                             : "the size of MPI_COMM_WORLD is 1"),
       suggestion());
@@ -57,8 +56,8 @@ DIST_INLINE void require_world_size(const Launcher& launcher, std::size_t world_
 DIST_INLINE std::optional<std::string> launcher_note(const Environment& environment) {
   const std::size_t tasks = environment.number("SLURM_NTASKS").value_or(1);
   if (tasks <= 1 || find_launcher(environment).kind != Launcher::Kind::none) return std::nullopt;
-  return concat("SLURM_NTASKS=", tasks, ", and this process was not started by srun: it runs alone. For ", tasks,
-                " workers write srun --mpi=pmix -n ", tasks, " PROGRAM.");
+  return concat("SLURM_NTASKS=", tasks, ", but srun did not start this process: it runs alone. For ", tasks,
+                " workers, use srun --mpi=pmix -n ", tasks, " PROGRAM.");
 }
 
 }  // namespace dist

@@ -54,13 +54,13 @@ DIST_INLINE SlurmResolver::Step SlurmResolver::read_step() const {
 DIST_INLINE std::size_t SlurmResolver::place_in(const Step& step) const {
   if (!environment_.get("SLURM_NODEID") && !environment_.get("SLURM_LOCALID")) {
     const std::size_t rank = number("SLURM_PROCID");
-    if (rank >= step.size()) refuse_place(concat("SLURM_PROCID=", rank, ", and the step has ", step.size(), " tasks"));
+    if (rank >= step.size()) refuse_place(concat("SLURM_PROCID=", rank, ", but the step has ", step.size(), " tasks"));
     return rank;
   }
   const std::size_t node = number("SLURM_NODEID");
   const std::size_t local = number("SLURM_LOCALID");
   if (node >= step.hosts.size() || local >= step.tasks[node])
-    refuse_place(concat("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", and the step has ", step.hosts.size(),
+    refuse_place(concat("SLURM_NODEID=", node, " and SLURM_LOCALID=", local, ", but the step has ", step.hosts.size(),
                         " nodes",
                         node < step.hosts.size() ? concat(" and ", step.tasks[node], " tasks on this one") : ""));
   return std::accumulate(step.tasks.begin(), step.tasks.begin() + static_cast<std::ptrdiff_t>(node), local);
@@ -118,7 +118,7 @@ class HostListParser {
                           concat("near character ", list_.size() - rest_.size() + 1, ": ", why),
                           "Write it as Slurm does, such as node[01-03,7],login");
   }
-  [[noreturn]] void refuse_size() const { refuse(concat("it stands for more than ", host_list_max_hosts, " hosts")); }
+  [[noreturn]] void refuse_size() const { refuse(concat("it expands to more than ", host_list_max_hosts, " hosts")); }
 
   [[nodiscard]] bool accept(char wanted) {
     if (rest_.empty() || rest_[0] != wanted) return false;

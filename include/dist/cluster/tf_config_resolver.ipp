@@ -17,9 +17,9 @@ DIST_INLINE std::optional<Task> TfConfigResolver::task() const {
   const std::optional<std::size_t> index = given_.index ? given_.index : found.index;
   if (!type && !index) return std::nullopt;
   if (!type || !index)
-    throw InvalidArgument(concat(variable_, " does not say which task this process is"),
-                          type ? concat("task.type is '", to_string(*type), "', and task.index is missing")
-                               : concat("task.index is ", *index, ", and task.type is missing"),
+    throw InvalidArgument(concat(variable_, " does not specify the task of this process"),
+                          type ? concat("task.type is '", to_string(*type), "', but task.index is missing")
+                               : concat("task.index is ", *index, ", but task.type is missing"),
                           "Write both, such as {\"type\": \"worker\", \"index\": 0}");
   return Task{*type, *index};
 }

@@ -11,7 +11,8 @@ DIST_INLINE ClusterSpec TorchrunResolver::cluster_spec() const {
   const std::size_t workers = number("WORLD_SIZE");
   constexpr std::size_t most = 1'000'000;
   if (workers == 0 || workers > most)
-    throw InvalidArgument("WORLD_SIZE is no number of workers", concat("it is ", workers), "Set it from 1 on");
+    throw InvalidArgument("WORLD_SIZE is not a valid number of workers", concat("it is ", workers),
+                          "Set it to 1 or more");
   ClusterSpec cluster;
   for (std::size_t rank = 0; rank < workers; ++rank)
     cluster.add(Task{TaskType::worker, rank}, rank == 0 ? meeting_place() : "");
@@ -47,8 +48,8 @@ DIST_INLINE bool TorchrunResolver::workers_elsewhere() const {
 DIST_INLINE std::string TorchrunResolver::meeting_place() const {
   const std::size_t port = number("MASTER_PORT") + (agent_listens() ? 1 : 0);
   if (port == 0 || port > 65535)
-    throw InvalidArgument("The workers cannot meet at MASTER_PORT",
-                          concat("they would at port ", port, agent_listens() ? ", next to torchrun's own" : ""),
+    throw InvalidArgument("The workers cannot use MASTER_PORT for their rendezvous",
+                          concat("it would use port ", port, agent_listens() ? ", next to torchrun's own" : ""),
                           "Choose a port from 1 to 65534");
   return to_string(Address{environment_.require("MASTER_ADDR", why, suggestion), static_cast<std::uint16_t>(port)});
 }

@@ -36,7 +36,7 @@ DIST_INLINE ClusterSpec TpuResolver::cluster_spec() const {
     if (origin.is_of_libtpu) {
       const std::size_t port = options_.port_base + processes_of_hosts[address.host]++;
       if (port == 0 || port > 65535)
-        throw InvalidArgument(concat(owner, " has no port"), concat("its number is ", port),
+        throw InvalidArgument(concat(owner, " has no valid port"), concat("its port would be ", port),
                               "Choose another port_base");
       address.port = static_cast<std::uint16_t>(port);
     }
@@ -51,10 +51,10 @@ DIST_INLINE std::optional<Task> TpuResolver::task() const {
   for (const char* name : {"CLOUD_TPU_TASK_ID", "TPU_WORKER_ID"})
     if (value(name)) return Task{TaskType::worker, *environment_.number(name)};
   if (origin.hosts.size() == 1) return Task{TaskType::worker, 0};
-  throw InvalidArgument(
-      concat("Nobody says which of the ", origin.hosts.size(), " processes of ", origin.name, " this one is"),
-      "neither CLOUD_TPU_TASK_ID nor TPU_WORKER_ID is set",
-      "Run the program on the hosts of the TPU, and give each its number in TPU_WORKER_ID");
+  throw InvalidArgument(concat("The environment does not specify which of the ", origin.hosts.size(), " processes of ",
+                               origin.name, " this one is"),
+                        "neither CLOUD_TPU_TASK_ID nor TPU_WORKER_ID is set",
+                        "Run the program on the hosts of the TPU, and give each its number in TPU_WORKER_ID");
 }
 
 DIST_INLINE std::optional<std::size_t> TpuResolver::num_accelerators() const {
@@ -89,9 +89,9 @@ DIST_INLINE TpuResolver::Origin TpuResolver::origin() const {
       origin = {variable, detail::comma_separated(*list), true};
   if (origin.hosts.empty() && (name || value("TPU_CONFIG")))
     throw InvalidArgument(
-        name ? concat("TPU_NAME names the TPU ", quoted(*name), ", and not its hosts")
-             : "TPU_CONFIG names a TPU, and not its hosts",
-        "Google's services know them, and are not asked",
+        name ? concat("TPU_NAME names the TPU ", quoted(*name), ", but not its hosts")
+             : "TPU_CONFIG names a TPU, but not its hosts",
+        "only Google's services list them, and these are not queried",
         "Set TPU_NAME to local for the TPU of this machine, or TPU_WORKER_HOSTNAMES and TPU_WORKER_ID on all hosts of "
         "the TPU");
   require_agreement(origin);
@@ -101,13 +101,13 @@ DIST_INLINE TpuResolver::Origin TpuResolver::origin() const {
 DIST_INLINE void TpuResolver::require_agreement(const Origin& origin) const {
   if (const auto slices = environment_.number("MEGASCALE_NUM_SLICES"); slices && *slices > 1)
     throw InvalidArgument("The TPU has several slices", concat("MEGASCALE_NUM_SLICES is ", *slices),
-                          "Use one slice: the hosts of the others are not known");
+                          "Use one slice: the hosts of the other slices are not known");
   const std::size_t known = origin.hosts.empty() ? 1 : origin.hosts.size();
   if (const auto processes = product("TPU_PROCESS_BOUNDS", "TPU_HOST_BOUNDS"); processes && *processes != known)
     throw InvalidArgument(
         "The TPU's variables contradict each other",
-        concat("TPU_PROCESS_BOUNDS has ", *processes, " processes, and ", origin.name, " has ", known),
-        "Name all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES");
+        concat("TPU_PROCESS_BOUNDS has ", *processes, " processes, but ", origin.name, " has ", known),
+        "List all processes in TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES");
 }
 
 DIST_INLINE std::optional<std::string> TpuResolver::value(const char* name) const {
@@ -125,7 +125,7 @@ DIST_INLINE std::optional<std::size_t> TpuResolver::product(const char* name, co
   for (const std::string& written : detail::comma_separated(*bounds)) {
     const std::optional<std::size_t> extent = detail::whole_number(written, most);
     if (!extent || *extent == 0 || product > most / *extent)
-      throw InvalidArgument(concat(variable, " is no list of extents"), concat("it is ", quoted(*bounds)),
+      throw InvalidArgument(concat(variable, " is not a list of extents"), concat("it is ", quoted(*bounds)),
                             "Write the extents of the mesh, such as 2,2,1");
     product *= *extent;
   }

@@ -43,7 +43,7 @@ DIST_INLINE AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   auto [folder, name] = detail::folder_and_name(path_);
   name_ = std::move(name);
   if (name_.empty())
-    throw FileError(path_, "cannot be written", "its path has no name at its end", "Give the path of a file");
+    throw FileError(path_, "cannot be written", "its path does not end in a file name", "Use the path of a file");
   folder_ = detail::open_folder(folder);
   if (!folder_) fail("cannot be written", errno);
   struct stat there;
@@ -115,16 +115,16 @@ DIST_INLINE void AtomicFile::commit() {
     if (errno != EINTR) {
       if (errno == EINVAL || errno == ENOTSUP) break;
       throw FileError(
-          path_, "may be lost at a power failure",
-          concat("its new content is there, but the folder could not be synchronised: ", std::strerror(errno)),
+          path_, "may be lost in a power failure",
+          concat("its new content is written, but the folder could not be synchronised: ", std::strerror(errno)),
           "Check the disk that holds it, and write the file again");
     }
 }
 
 DIST_INLINE void AtomicFile::require_open() const {
   if (!file_)
-    throw FileError(path_, "is not being written", "its new content was committed, or failed",
-                    "Make a new AtomicFile for each content");
+    throw FileError(path_, "is not open for writing", "its new content was committed, or a write failed",
+                    "Create a new AtomicFile for each content");
 }
 
 DIST_INLINE void AtomicFile::discard() noexcept {
@@ -137,14 +137,14 @@ DIST_INLINE void AtomicFile::fail(std::string_view problem, int error) {
   discard();
   throw FileError(path_, problem,
                   concat(std::strerror(error), size_ > 0 ? concat(", after ", size_, " bytes") : "",
-                         replaces_ ? "; its old content is still there" : "; no part of it is left behind"),
+                         replaces_ ? "; its old content is still there" : "; no part of it remains"),
                   detail::writing_suggestion(error));
 }
 
 DIST_INLINE std::size_t remove_abandoned(const std::string& path) {
   const auto [folder, name] = detail::folder_and_name(path);
   const auto refuse = [&searched = folder](int error) {
-    throw FileError(searched, "cannot be searched for files that were not finished", std::strerror(error),
+    throw FileError(searched, "cannot be searched for unfinished files", std::strerror(error),
                     detail::writing_suggestion(error));
   };
   Descriptor opened = detail::open_folder(folder);

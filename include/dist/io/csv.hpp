@@ -148,8 +148,8 @@ class CsvReader {
       append(record, 1);
     }
     if (!ends_cell(peek()))
-      fail(record, "has a cell that goes on behind its closing quote",
-           concat("behind it is ", quoted(rest_.substr(0, 1))), "Double the quotes within cells");
+      fail(record, "has a cell that continues after its closing quote",
+           concat("the quote is followed by ", quoted(rest_.substr(0, 1))), "Double the quotes within cells");
   }
 
   [[noreturn]] void fail(const CsvRecord& record, std::string_view problem, std::string_view why,

@@ -64,7 +64,8 @@ namespace detail {
 /// Returns the little-endian bytes of elements, for files.
 template <class T>
 [[nodiscard]] std::span<const std::byte> written_bytes(std::span<const T> elements) noexcept {
-  static_assert(std::endian::native == std::endian::little, "files of elements are written on little-endian machines");
+  static_assert(std::endian::native == std::endian::little,
+                "files of elements can be written only on little-endian machines");
   return std::as_bytes(elements);
 }
 

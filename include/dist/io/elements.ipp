@@ -155,7 +155,7 @@ DIST_INLINE void convert_read_elements(const std::string& file, std::size_t firs
       from_type, [&]<class T>() { return concat(wide_element<T>(from + converted * bytes_of(from_type))); });
   throw FileError(file, "has an element that the wanted type cannot hold",
                   concat("element ", first + converted, " is ", element, ", wanted ", to_string(to_type)),
-                  "Read it as the type that it holds");
+                  "Read it as its stored type");
 }
 
 DIST_INLINE void reverse_bytes(std::span<std::byte> elements, std::size_t size) {

@@ -56,7 +56,7 @@ class Inflater::State {
       out_of_memory(source.name());
     else if (status != Z_OK && status != Z_BUF_ERROR)
       throw FileError(source.name(), "is corrupt",
-                      concat("zlib says '", stream_.msg != nullptr ? stream_.msg : zError(status), "' in ", part(),
+                      concat("zlib reports '", stream_.msg != nullptr ? stream_.msg : zError(status), "' in ", part(),
                              ", near byte ", place()),
                       "Download or copy the file again");
     return room - stream_.avail_out;

@@ -82,7 +82,7 @@ DIST_INLINE Tensor<std::uint8_t> Jpeg::decode(std::span<const std::byte> bytes, 
       if (detail::has_end(file)) return;
       problem = "Premature end of JPEG file";  // libjpeg reports only its first warning
     }
-    throw FileError(name, "is not a sound JPEG image", problem, "Download or copy the file again");
+    throw FileError(name, "is not a valid JPEG image", problem, "Download or copy the file again");
   };
   const auto* const data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0;

@@ -50,7 +50,7 @@ using Json = std::unique_ptr<json_t, detail::ReleaseJson>;
 [[nodiscard]] inline Json parse_json(std::string_view written, std::string_view variable,
                                      std::size_t max_bytes = json_default_max_bytes) {
   return parse_json(written, max_bytes, [&](std::string_view why) {
-    throw InvalidArgument(concat(variable, " is not JSON that can be read"), why,
+    throw InvalidArgument(concat(variable, " cannot be parsed as JSON"), why,
                           concat("Set ", variable, " to JSON as json.dumps writes it"));
   });
 }

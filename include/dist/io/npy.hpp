@@ -53,7 +53,7 @@ template <class T>
 template <class T>
 inline constexpr ElementType npy_element_type = [] {
   static_assert(dist::detail::satisfied<NpyElement<T>>,
-                "NPY holds bool, Float16, float, double and the integers of up to 64 bits");
+                "NPY supports bool, Float16, float, double and the integers of up to 64 bits");
   return element_type<T>;
 }();
 

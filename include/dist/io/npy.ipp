@@ -39,7 +39,7 @@ class NpyHeaderParser {
                          : key == "fortran_order" ? &has_order
                          : key == "shape"         ? &has_shape
                                                   : nullptr;
-      if (seen == nullptr || *seen) refuse(dist::quoted(key), " is no key of an NPY header, or comes twice");
+      if (seen == nullptr || *seen) refuse(dist::quoted(key), " is not a key of an NPY header, or is repeated");
       *seen = true;
       if (seen == &has_descr)
         header.descr = element_type();
@@ -62,7 +62,7 @@ class NpyHeaderParser {
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... why) const {
     throw FileError(file_, "is not an NPY file",
-                    concat("its header cannot be understood near byte ", length_ - rest_.size(), ": ", why...),
+                    concat("its header cannot be parsed near byte ", length_ - rest_.size(), ": ", why...),
                     "Save the array again with numpy.save");
   }
 
@@ -92,8 +92,7 @@ class NpyHeaderParser {
   [[nodiscard]] std::string element_type() {
     skip_space();
     if (!rest_.empty() && rest_[0] == '[')
-      throw FileError(file_, "holds records", "its elements have named fields",
-                      "Save every field as an array of its own");
+      throw FileError(file_, "holds records", "its elements have named fields", "Save every field as a separate array");
     return std::string(quoted());
   }
 
@@ -204,9 +203,9 @@ DIST_INLINE ReadArray read_npy(AnySource source, ElementType wanted, ConvertRead
     throw FileError(source.name(), "has elements of another type",
                     concat("its elements are ", quoted(header.descr), " in NumPy's notation, wanted ",
                            to_string(wanted), " ('", npy_code(wanted), "')"),
-                    "Read it as the type that it holds, or save it as the wanted one with numpy's astype");
+                    "Read it as its stored type, or save it as the wanted type with numpy's astype");
   if (!type)
-    throw FileError(source.name(), "has elements that are no numbers of a known type",
+    throw FileError(source.name(), "has elements of an unknown type",
                     concat("its elements are ", quoted(header.descr), " in NumPy's notation"),
                     "Save it as another type with numpy's astype");
   ReadArray array{header.shape, read_elements(source, *type, header.shape, order, wanted, convert)};

@@ -72,7 +72,7 @@ class ZipDirectoryReader {
       corrupt(file_, "its directory reaches beyond its end");
     if (directory.size > largest)
       throw FileError(file_.name(), "has a directory that is too large",
-                      concat(directory.size, " bytes, at most ", largest, " are read"), "Divide the archive");
+                      concat(directory.size, " bytes, at most ", largest, " are read"), "Split the archive");
     std::vector<std::byte> bytes(static_cast<std::size_t>(directory.size));
     if (file_.read_at(directory.offset, bytes) < bytes.size()) corrupt(file_, "it became shorter while it was read");
     std::vector<ZipEntry> entries;
@@ -87,7 +87,7 @@ class ZipDirectoryReader {
   [[nodiscard]] ZipEntry take_entry(std::span<const std::byte>& rest) const {
     constexpr std::size_t fixed_size = 46;
     if (rest.size() < fixed_size || u32(rest.data()) != 0x02014B50)
-      corrupt(file_, "its directory has no entry where one should be");
+      corrupt(file_, "its directory lacks an expected entry");
     const std::byte* fixed = rest.data();
     const auto name_size = static_cast<std::size_t>(u16(fixed + 28));
     const auto extra_size = static_cast<std::size_t>(u16(fixed + 30));

@@ -108,11 +108,11 @@ namespace dist::io {
 DIST_INLINE void ZipWriter::add(std::string_view name, std::initializer_list<std::span<const std::byte>> parts) {
   using detail::large_sizes_bytes, detail::max16, detail::max32, detail::zip64_id;
   if (name.empty() || name.size() >= max16 || !names_.insert(std::string(name)).second)
-    throw InvalidArgument(concat("The archive '", file_.path(), "' cannot hold a file of the name ", quoted(name)),
-                          name.empty()           ? "it is empty"
-                          : name.size() >= max16 ? "it has more than 65534 bytes"
-                                                 : "another file has it",
-                          "Give each file a name of its own");
+    throw InvalidArgument(concat("The archive '", file_.path(), "' cannot hold a file named ", quoted(name)),
+                          name.empty()           ? "the name is empty"
+                          : name.size() >= max16 ? "the name has more than 65534 bytes"
+                                                 : "another file has this name",
+                          "Give each file its own name");
   ZipEntry entry;
   entry.name = name;
   entry.header_offset = file_.size();

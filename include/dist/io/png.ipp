@@ -96,7 +96,7 @@ class PngReader {
     case 4:
       return PNG_FORMAT_RGBA;
     default:
-      throw InvalidArgument("PNG has no such images", concat("of ", channels, " channels"),
+      throw InvalidArgument("PNG does not support such images", concat("with ", channels, " channels"),
                             "Use 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA)");
   }
 }
@@ -124,7 +124,7 @@ DIST_INLINE Tensor<std::uint8_t> Png::decode(std::span<const std::byte> bytes, s
   detail::PngReader reader{bytes};
   const auto require = [&](bool succeeded) {
     if (!succeeded)
-      throw FileError(name, "is not a sound PNG image", reader.message(), "Download or copy the file again");
+      throw FileError(name, "is not a valid PNG image", reader.message(), "Download or copy the file again");
   };
   require(reader.begin());
   const std::size_t height = reader.height(), width = reader.width(), own = reader.channels();
@@ -142,9 +142,9 @@ DIST_INLINE std::string encode_png(TensorView<const std::uint8_t> pixels) {
   const Shape& shape = pixels.shape();
   constexpr std::size_t most = std::size_t{1} << 30;  // sizes in bytes must fit libpng's integers
   if (shape.rank() != 3 || pixels.size() == 0 || pixels.size() > most)
-    throw ShapeMismatch("These pixels are no image that PNG holds",
+    throw ShapeMismatch("These pixels cannot be stored as a PNG image",
                         concat("their shape is ", to_string(shape), ", expected [height, width, channels]"),
-                        "Give an array of rank 3 that has elements, and at most 2^30 of them");
+                        "Use an array of rank 3 with at least one and at most 2^30 elements");
   detail::PngImage writer;
   writer.image.format = detail::png_format(shape[2]);
   writer.image.height = static_cast<png_uint_32>(shape[0]);

@@ -39,7 +39,7 @@ class SafetensorsHeaderReader {
       : file_(file), written_(written), data_bytes_(data_bytes) {}
 
   void read(std::vector<SafetensorsEntry>& entries, std::map<std::string, std::string>& metadata) const {
-    const auto refuse_json = [&](std::string_view why) { refuse("its header is not JSON that can be read: ", why); };
+    const auto refuse_json = [&](std::string_view why) { refuse("its header cannot be parsed as JSON: ", why); };
     if (!written_.starts_with('{')) refuse_json("it does not begin with '{'");
     const Json json = parse_json(written_, written_.size(), refuse_json);
     if (written_.substr(0, written_.find_last_not_of(' ') + 1).back() != '}')
@@ -58,7 +58,7 @@ class SafetensorsHeaderReader {
  private:
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... why) const {
-    throw FileError(file_, "is no sound safetensors file", concat(why...), "Download or copy the file again");
+    throw FileError(file_, "is not a valid safetensors file", concat(why...), "Download or copy the file again");
   }
 
   void read_metadata(const json_t* json, std::map<std::string, std::string>& metadata) const {
@@ -80,7 +80,8 @@ class SafetensorsHeaderReader {
     const json_t* const offsets = json_object_get(json, "data_offsets");
     if (!json_is_string(dtype) || !json_is_array(shape) || !json_is_array(offsets) || json_array_size(offsets) != 2 ||
         json_object_size(json) != members)
-      refuse(quoted(name), " does not consist of dtype, a string, shape, an array, and data_offsets, an array of two");
+      refuse(quoted(name),
+             " does not consist of dtype (a string), shape (an array) and data_offsets (an array of two)");
     SafetensorsEntry entry;
     entry.name = name;
     entry.dtype = string_in(dtype);
@@ -90,7 +91,8 @@ class SafetensorsHeaderReader {
     entry.offset = number(name, json_array_get(offsets, 0));
     const std::uint64_t end = number(name, json_array_get(offsets, 1));
     if (end < entry.offset || end > data_bytes_)
-      refuse(quoted(name), " has its bytes from ", entry.offset, " to ", end, ", of ", data_bytes_);
+      refuse(quoted(name), " has the data_offsets ", entry.offset, " to ", end, ", but the number of data bytes is ",
+             data_bytes_);
     entry.bytes = end - entry.offset;
     check_bytes(entry);
     return entry;
@@ -107,7 +109,7 @@ class SafetensorsHeaderReader {
     const std::span<const std::size_t> all{extents, rank};
     constexpr std::size_t most = std::size_t{1} << 57;  // the number of bits must not overflow
     if (const std::size_t axis = axis_beyond(all, most); axis < rank)
-      refuse(quoted(name), " has extents that multiply, up to axis ", axis, ", to more than ", most);
+      refuse(quoted(name), " has extents whose product, up to axis ", axis, ", is more than ", most);
     return Shape{all};
   }
 
@@ -125,8 +127,9 @@ class SafetensorsHeaderReader {
                       concat("its dtype is ", quoted(entry.dtype)), "Save it as another type, such as F32");
     const std::uint64_t needed = *bits * entry.shape.elements();
     if (needed % 8 != 0 || needed / 8 != entry.bytes)
-      refuse(quoted(entry.name), " has ", entry.bytes, " bytes, but ", needed / 8, needed % 8 != 0 ? " and a part" : "",
-             " by its shape ", to_string(entry.shape), " and dtype ", entry.dtype);
+      refuse(quoted(entry.name), " has ", entry.bytes, " bytes, but needs ", needed / 8,
+             needed % 8 != 0 ? " and a part" : "", " for its shape ", to_string(entry.shape), " and dtype ",
+             entry.dtype);
   }
 
   /// Sorts the entries, and checks that they cover each byte once.
@@ -138,12 +141,13 @@ class SafetensorsHeaderReader {
     std::uint64_t place = 0;
     for (SafetensorsEntry& entry : entries) {
       if (entry.offset != place)
-        refuse("the bytes of ", quoted(entry.name), " begin at ", entry.offset, ", but those before end at ", place);
+        refuse("the bytes of ", quoted(entry.name), " begin at ", entry.offset,
+               ", but the bytes of the previous tensor end at ", place);
       place += entry.bytes;
       entry.offset += start;
     }
     if (place != data_bytes_)
-      refuse("its tensors end at byte ", place, " behind the header, but ", data_bytes_, " are there");
+      refuse("its tensors end at byte ", place, " after the header, but ", data_bytes_, " bytes follow it");
   }
 
   std::string_view file_;
@@ -152,7 +156,7 @@ class SafetensorsHeaderReader {
 };
 
 [[noreturn]] inline void refuse_safetensors(const std::string& file, std::string_view why) {
-  throw FileError(file, "is no sound safetensors file", why,
+  throw FileError(file, "is not a valid safetensors file", why,
                   "Give a file that safetensors wrote, or download or copy it again");
 }
 
@@ -160,7 +164,7 @@ DIST_INLINE SafetensorsHeader read_safetensors_header(AnyRandomAccess file, std:
   const auto refuse = [&](std::string_view why) { refuse_safetensors(file.name(), why); };
   std::byte length_bytes[safetensors_length_bytes];
   if (file.read_at(0, length_bytes) < sizeof length_bytes)
-    refuse(concat("it has ", file.size(), " bytes, the length of its header alone has ", sizeof length_bytes));
+    refuse(concat("it has ", file.size(), " bytes, but the length of its header alone has ", sizeof length_bytes));
   const auto length = load_little_endian<std::uint64_t>(length_bytes);
   const std::uint64_t rest = file.size() - sizeof length_bytes;
   if (length > rest || length > max_header_bytes)
@@ -197,14 +201,14 @@ DIST_INLINE void read_safetensors(AnyRandomAccess file, const SafetensorsEntry& 
   if (convert == nullptr && entry.type != wanted)
     throw FileError(file.name(), concat("has a tensor of another type: ", quoted(entry.name)),
                     concat("its elements are ", entry.dtype, ", wanted ", safetensors_dtype(wanted)),
-                    "Read it as the type that it holds, or converted");
+                    "Read it as its stored type, or with conversion");
   if (!entry.type)
     throw FileError(file.name(), concat("has a tensor of a type that cannot be converted: ", quoted(entry.name)),
                     concat("its elements are ", entry.dtype), "Save it as another type, such as F32");
   if (const std::size_t count = to.size() / bytes_of(wanted); count != entry.shape.elements())
     throw FileError(file.name(), concat("has a tensor of another shape: ", quoted(entry.name)),
                     concat("its shape is ", to_string(entry.shape), ", wanted ", count, " elements"),
-                    "Load it into what has that shape");
+                    "Load it into an object of that shape");
   RangeSource<AnyRandomAccess> source{file, entry.offset, entry.bytes, concat(file.name(), ":", entry.name)};
   if (fill_elements(source, *entry.type, std::endian::little, wanted, convert, to, 0) < entry.bytes)
     refuse_safetensors(file.name(), "it became shorter while it was read");

@@ -24,7 +24,7 @@ inline void add_member(const std::string& path, json_t* object, const std::strin
   if (has_null) json_decref(value);
   if (has_null || json_object_set_new(object, key.c_str(), value) != 0)
     refuse_tensors(path, concat("cannot hold ", quoted(key)),
-                   "the name, or the text under it, is no UTF-8 or has the character NUL",
+                   "the name or its text is not valid UTF-8, or contains the character NUL",
                    "Use names and texts in UTF-8");
 }
 
@@ -39,8 +39,8 @@ inline void add_member(const std::string& path, json_t* object, const std::strin
   std::uint64_t place = 0;
   for (const SafetensorsTensor& tensor : tensors) {
     if (tensor.name == safetensors_metadata_key || json_object_get(header.get(), tensor.name.c_str()) != nullptr)
-      refuse_tensors(path, concat("cannot have a tensor of the name ", quoted(tensor.name)),
-                     "another has it, or the format keeps it", "Give each tensor a name of its own");
+      refuse_tensors(path, concat("cannot have a tensor named ", quoted(tensor.name)),
+                     "another tensor has this name, or the format reserves it", "Give each tensor its own name");
     json_t* const entry = json_object();
     add_member(path, header.get(), tensor.name, entry);
     json_object_set_new(entry, "dtype", json_string(safetensors_dtype(tensor.type).c_str()));
@@ -85,17 +85,17 @@ DIST_INLINE void SafetensorsWriter::append(std::optional<ElementType> type, std:
   if (current_ == tensors_.size())
     detail::refuse_tensors(file_.path(), "has no room for more elements",
                            concat("its ", tensors_.size(), " tensors are complete"),
-                           "Name each tensor when the writer is made");
+                           "Name each tensor when you create the writer");
   const SafetensorsTensor& tensor = tensors_[current_];
   if (type && tensor.type != *type)
     detail::refuse_tensors(
-        file_.path(), concat("was given elements of another type for ", quoted(tensor.name)),
-        concat("they are ", to_string(*type), ", the tensor was announced as ", to_string(tensor.type)),
-        "Append what was announced, in that order");
+        file_.path(), concat("received elements of another type for ", quoted(tensor.name)),
+        concat("they are ", to_string(*type), ", the tensor was declared as ", to_string(tensor.type)),
+        "Append the declared elements, in their order");
   if (bytes.size() > missing_)
-    detail::refuse_tensors(file_.path(), concat("was given too many elements for ", quoted(tensor.name)),
-                           concat(bytes.size(), " bytes, of which it lacks ", missing_),
-                           "Append each tensor by itself");
+    detail::refuse_tensors(file_.path(), concat("received too many elements for ", quoted(tensor.name)),
+                           concat(bytes.size(), " bytes, but the number of missing bytes is ", missing_),
+                           "Append each tensor separately");
   file_.append(bytes);
   missing_ -= bytes.size();
   if (missing_ == 0) {
@@ -106,9 +106,10 @@ DIST_INLINE void SafetensorsWriter::append(std::optional<ElementType> type, std:
 
 DIST_INLINE void SafetensorsWriter::commit() {
   if (current_ < tensors_.size())
-    detail::refuse_tensors(file_.path(), concat("lacks elements of ", quoted(tensors_[current_].name)),
-                           concat(missing_, " bytes of it, and ", tensors_.size() - current_ - 1, " more tensors"),
-                           "Append the elements of every tensor before commit");
+    detail::refuse_tensors(
+        file_.path(), concat("lacks elements of ", quoted(tensors_[current_].name)),
+        concat(missing_, " bytes of it are missing, and ", tensors_.size() - current_ - 1, " more tensors"),
+        "Append the elements of every tensor before commit");
   file_.commit();
 }
 

@@ -65,7 +65,7 @@ namespace detail {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return "Make room on the disk, or write to another one";
+      return "Free space on the disk, or write to another one";
     case EFBIG:
       return "Raise the limit on the size of files (ulimit -f)";
     case EACCES:
@@ -74,7 +74,7 @@ namespace detail {
       return "Check the permissions of its folder, or write to another one";
     case ENOENT:
     case ENOTDIR:
-      return "Make the folder first, or correct the path";
+      return "Create the folder first, or correct the path";
     case EMFILE:
     case ENFILE:
       return "Close files, or raise the limit on open files (ulimit -n)";
@@ -111,7 +111,7 @@ inline void make_folders(const std::string& path) {
     if (::mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) continue;
     const int error = errno;
     if (::access(folder.c_str(), F_OK) != 0)
-      throw FileError(folder, "cannot be made as a folder", std::strerror(error), detail::writing_suggestion(error));
+      throw FileError(folder, "cannot be created as a folder", std::strerror(error), detail::writing_suggestion(error));
   }
 }
 
@@ -122,7 +122,7 @@ class WritableFile {
   explicit WritableFile(std::string path) : name_(std::move(path)) {
     do descriptor_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     while (!descriptor_ && errno == EINTR);
-    if (!descriptor_) fail("cannot be made", errno);
+    if (!descriptor_) fail("cannot be created", errno);
   }
 
   /// Writes all of `bytes` at `offset`. Throws FileError if the system writes fewer; some may then be in the file.

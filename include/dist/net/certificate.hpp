@@ -56,7 +56,7 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   std::string pem(longest_pem, '\0');
   pem.resize(io::read_full(source, std::as_writable_bytes(std::span{pem})));
   if (pem.size() == longest_pem)
-    throw FileError(path, "is too long for certificates", "1 MiB or more", "Give a file of PEM");
+    throw FileError(path, "is too long for certificates", "1 MiB or more", "Use a PEM file");
   return pem;
 }
 
@@ -72,9 +72,8 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   const bool whole = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;  // at the end of every file
   ERR_clear_error();
   if (all.empty() || !whole)
-    throw FileError(path, all.empty() ? "holds no certificate" : "holds something that is no certificate",
-                    "what is read are blocks from BEGIN CERTIFICATE to END CERTIFICATE",
-                    "Give a file of certificates in PEM");
+    throw FileError(path, all.empty() ? "holds no certificate" : "holds something that is not a certificate",
+                    "only blocks from BEGIN CERTIFICATE to END CERTIFICATE are read", "Use a PEM file of certificates");
   return all;
 }
 
@@ -84,9 +83,10 @@ inline constexpr std::size_t longest_pem = 1 << 20;
   OpenSslPointer<EVP_PKEY> key{PEM_read_bio_PrivateKey(memory_of(pem).get(), nullptr, no_password, nullptr)};
   ERR_clear_error();
   if (!key)
-    throw FileError(path, "holds no private key that can be read",
-                    pem.find("ENCRYPTED") == std::string::npos ? "there is none in PEM" : "a password protects it",
-                    "Give a file with a private key in PEM, without a password");
+    throw FileError(
+        path, "holds no readable private key",
+        pem.find("ENCRYPTED") == std::string::npos ? "it has no private key in PEM" : "a password protects it",
+        "Use a PEM file with a private key, without a password");
   return key;
 }
 
@@ -120,10 +120,10 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
   if (believed) return;
   const X509* const refused = X509_STORE_CTX_get_current_cert(check.get());
   const X509& blamed = refused == nullptr ? static_cast<const X509&>(*chain.front()) : *refused;
-  throw FileError(files.certificate, "holds a certificate that no task of the job believes",
+  throw FileError(files.certificate, "holds a certificate that all tasks of the job reject",
                   concat(X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get())), ": ", describe(blamed)),
-                  concat("Give one that an authority in ", files.authorities,
-                         " has signed, for servers and clients, whose days are not over by this machine's clock"));
+                  concat("Use one that an authority in ", files.authorities,
+                         " has signed, for servers and clients, and that has not expired by this machine's clock"));
 }
 
 }  // namespace detail
@@ -142,9 +142,10 @@ inline void require_believed(const TlsFiles& files, const std::vector<OpenSslPoi
   const bool fits = X509_check_private_key(chain.front().get(), key.get()) == 1;
   ERR_clear_error();
   if (!fits)
-    throw FileError(files.key, "holds the key of another certificate",
-                    concat("that in ", files.certificate, " is of ", detail::describe(*chain.front())),
-                    "Give the certificate that was made for this key, the task's own first in its file");
+    throw FileError(
+        files.key, "holds the key of another certificate",
+        concat("the certificate in ", files.certificate, " is for ", detail::describe(*chain.front())),
+        "Use the certificate that was made for this key, and put the task's own certificate first in its file");
   detail::require_believed(files, authorities, chain, role);
   return identity;
 }

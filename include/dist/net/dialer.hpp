@@ -75,13 +75,13 @@ class Dialer {
       try {
         greeting();
       } catch (const FrameError& error) {
-        again(concat("what answers there is no process of this job: ", error.what()));
+        again(concat("the peer is not a process of this job: ", error.what()));
       }
     }
     if (state_ != State::waiting && state_ != State::welcomed && next_.passed())
-      again(state_ == State::connecting ? "no answer to the connection"
-            : answered_                 ? "the peer does not welcome us"
-                                        : "connected, but the peer says nothing");
+      again(state_ == State::connecting ? "the connection attempt timed out"
+            : answered_                 ? "the peer does not complete the handshake"
+                                        : "connected, but the peer sends nothing");
   }
 
  private:
@@ -110,7 +110,7 @@ class Dialer {
     if (problem != 0) return again(system_text(problem));
     if (is_own_end()) {
       leave_port();
-      return again("nobody listens there");
+      return again("no process listens there");
     }
     const int on = 1;
     setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -149,10 +149,11 @@ class Dialer {
           refuse(std::move(refusal));
         }
         default:
-          throw FrameError("A peer sends what is no handshake", concat("frame ", frame->type), "");
+          throw FrameError("A peer sent a frame that is not part of a handshake", concat("frame ", frame->type),
+                           "Run the same version in all processes of the job");
       }
     }
-    if (!alive || connection_.failed()) again("the peer closed the connection before it welcomed us");
+    if (!alive || connection_.failed()) again("the peer closed the connection during the handshake");
   }
 
   void answer(const Frame& challenge) {
@@ -162,7 +163,7 @@ class Dialer {
     reader.expect_end();
     if (!wanted && !options_.secret.empty())
       refuse({concat("The task at ", to_string(peer_), " was started without the secret of the job"),
-              "this one has a secret and would not believe it",
+              "this task has a secret, and rejects peers without it",
               "Give the same DIST_JOB_SECRET to all tasks, or to none"});
     of_us_ = random_nonce();
     const std::vector<std::byte> said = hello_.record();
@@ -178,12 +179,14 @@ class Dialer {
   }
 
   void welcome(const Frame& frame) {
-    if (!answered_) throw FrameError("A peer welcomes us before we said who we are", "no challenge came", "");
+    if (!answered_)
+      throw FrameError("A peer accepted this process before it identified itself", "no challenge arrived",
+                       "Run the same version in all processes of the job");
     RecordReader reader{frame.payload};
     const std::span<const std::byte> proof = reader.bytes();
     if (!options_.secret.empty() &&
         !equal_proofs(proof_of(options_.secret, "acceptor", of_acceptor_, of_us_, hello_.record()), proof))
-      refuse({concat("The task at ", to_string(peer_), " does not know the secret of the job"), "its proof is wrong",
+      refuse({concat("The task at ", to_string(peer_), " does not have the secret of the job"), "its proof is wrong",
               "Give the same DIST_JOB_SECRET to all tasks"});
     connection_.allow(options_.longest);
     state_ = State::welcomed;
@@ -233,12 +236,12 @@ class Dialer {
     if (dialer.welcomed()) return dialer.take();
     slow.note([&] { return concat("for ", whom, " (", dialer.last_problem(), ")"); });
     if (deadline.passed())
-      throw DeadlineExceeded(concat(whom, " has not come within ", within), dialer.last_problem(),
-                             "Start it, check its address, and that no firewall blocks its port; a longer wait is an "
-                             "option");
+      throw DeadlineExceeded(concat(whom, " has not joined within ", within), dialer.last_problem(),
+                             "Start it, check its address, check that no firewall blocks its port, or set a longer "
+                             "timeout");
     if (!said && said_at.passed()) {
       said = true;
-      log_line(concat(whom, " has not come yet (", dialer.last_problem(), "); waiting up to ", within));
+      log_line(concat(whom, " has not joined yet (", dialer.last_problem(), "); waiting up to ", within));
     }
     pollfd entry = dialer.poll_entry();
     poll(&entry, 1, deadline.sooner(dialer.next()).poll_timeout(said ? Milliseconds{1000} : said_at.left()));

@@ -52,7 +52,7 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
                                                       std::size_t& used) {
   used = 0;
   if (bytes.size() >= 4 && io::load_little_endian<std::uint32_t>(bytes.data()) != frame_magic)
-    throw FrameError("A peer speaks another protocol", "its bytes do not begin with this library's mark",
+    throw FrameError("A peer uses another protocol", "its bytes do not begin with this library's mark",
                      "Check that no other program uses the ports of the job");
   if (bytes.size() < frame_header_size) return std::nullopt;
   const auto version = io::load_little_endian<std::uint16_t>(bytes.data() + 4);
@@ -62,7 +62,7 @@ inline void append_frame(std::vector<std::byte>& out, std::uint16_t type, std::s
                      "Build all processes of the job from one version");
   const auto length = io::load_little_endian<std::uint32_t>(bytes.data() + 8);
   if (length > longest)
-    throw FrameError("A peer announces too much", concat(length, " bytes, allowed are ", longest),
+    throw FrameError("A peer announces a frame that is too long", concat(length, " bytes, the limit is ", longest),
                      "Check that no other program uses the ports of the job");
   if (bytes.size() < frame_header_size + length) return std::nullopt;
   const std::span<const std::byte> payload = bytes.subspan(frame_header_size, length);
@@ -115,8 +115,9 @@ class RecordReader {
   [[nodiscard]] std::string string(std::size_t longest = 4096) {
     const std::span<const std::byte> content = bytes();
     if (content.size() > longest)
-      throw FrameError("A record has a text that is too long", dist::concat(content.size(), " bytes, not ", longest),
-                       "Something else than a process of this job wrote it");
+      throw FrameError("A record has a text that is too long",
+                       dist::concat(content.size(), " bytes, the limit is ", longest),
+                       "Something other than a process of this job wrote it");
     std::string result(content.size(), '\0');
     if (!content.empty()) std::memcpy(result.data(), content.data(), content.size());
     return result;
@@ -127,14 +128,14 @@ class RecordReader {
   void expect_end() const {
     if (!empty())
       throw FrameError("A record is longer than its content", dist::concat(rest_.size(), " bytes are left"),
-                       "Let all processes of the job run the same version");
+                       "Run the same version in all processes of the job");
   }
 
  private:
   std::span<const std::byte> take(std::size_t size) {
     if (size > rest_.size())
-      throw FrameError("A record ends early", dist::concat(size, " bytes wanted, ", rest_.size(), " left"),
-                       "Let all processes of the job run the same version");
+      throw FrameError("A record ends early", dist::concat(size, " bytes were expected, ", rest_.size(), " are left"),
+                       "Run the same version in all processes of the job");
     return std::exchange(rest_, rest_.subspan(size)).first(size);
   }
 

@@ -57,14 +57,16 @@ using Nonce = std::array<std::byte, 32>;
 [[nodiscard]] inline Nonce random_nonce() {
   Nonce nonce;
   if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-    throw RendezvousError("The system gives no random bytes", system_text(), "Check getrandom(2)");
+    throw RendezvousError("The system does not provide random bytes", system_text(), "Check getrandom(2)");
   return nonce;
 }
 
 /// Throws FrameError.
 [[nodiscard]] inline Nonce nonce_from(std::span<const std::byte> bytes) {
   Nonce nonce;
-  if (bytes.size() != nonce.size()) throw FrameError("A peer's nonce has another size", "not 32 bytes", "");
+  if (bytes.size() != nonce.size())
+    throw FrameError("A peer's nonce has the wrong size", "not 32 bytes",
+                     "Run the same version in all processes of the job");
   std::copy(bytes.begin(), bytes.end(), nonce.begin());
   return nonce;
 }
@@ -102,7 +104,9 @@ struct Handshake {
     RecordReader reader{record};
     Handshake hello;
     const auto role = reader.number<std::uint8_t>();
-    if (role != 1 && role != 2) throw FrameError("A peer has no known role", concat("number ", role), "");
+    if (role != 1 && role != 2)
+      throw FrameError("A peer has an unknown role", concat("number ", role),
+                       "Run the same version in all processes of the job");
     hello.role = static_cast<Role>(role);
     hello.rank = reader.number<std::uint64_t>();
     hello.world = reader.number<std::uint64_t>();
@@ -112,7 +116,8 @@ struct Handshake {
     reader.expect_end();
     for (const char character : hello.host + hello.machine)
       if (character < ' ' || character > '~')
-        throw FrameError("A peer's name has characters that no host name has", concat("code ", int{character}), "");
+        throw FrameError("A peer's name has characters that are not allowed in host names",
+                         concat("code ", int{character}), "Run the same version in all processes of the job");
     return hello;
   }
 };

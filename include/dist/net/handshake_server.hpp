@@ -106,7 +106,7 @@ class HandshakeServer {
       }
       if (visitors_.size() >= options_.pending) {
         visitors_.pop_front();
-        turn_away("too many connections introduce themselves at once");
+        turn_away("too many handshakes are in progress");
       }
       const int on = 1;
       setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -125,7 +125,8 @@ class HandshakeServer {
     const bool alive = visitor.connection.receive();
     if (std::optional<Frame> frame = visitor.connection.next()) {
       if (frame->type != static_cast<std::uint16_t>(HandshakeStep::hello))
-        throw FrameError("A peer sends what is no handshake", concat("frame ", frame->type), "");
+        throw FrameError("A peer sent a frame that is not part of a handshake", concat("frame ", frame->type),
+                         "Run the same version in all processes of the job");
       RecordReader reader{frame->payload};
       const std::span<const std::byte> said = reader.bytes();
       const Nonce of_connector = nonce_from(reader.bytes());
@@ -155,11 +156,11 @@ class HandshakeServer {
       return false;
     }
     if (!alive || visitor.connection.failed()) {
-      turn_away("a peer closed the connection before it said who it is");
+      turn_away("a peer closed the connection before it identified itself");
       return false;
     }
     if (visitor.deadline.passed()) {
-      turn_away(concat("a peer did not say who it is within ", options_.handshake));
+      turn_away(concat("a peer did not identify itself within ", options_.handshake));
       return false;
     }
     return true;
@@ -170,8 +171,8 @@ class HandshakeServer {
                                                     std::span<const std::byte> proof) const {
     if (options_.secret.empty()) return std::nullopt;
     if (equal_proofs(proof_of(options_.secret, "connector", ours, theirs, said), proof)) return std::nullopt;
-    return Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' does not know the secret of the job"),
-                   proof.empty() ? "it gave no proof" : "its proof is wrong",
+    return Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' does not have the secret of the job"),
+                   proof.empty() ? "it sent no proof" : "its proof is wrong",
                    "Give the same DIST_JOB_SECRET to all tasks"};
   }
 
@@ -179,11 +180,11 @@ class HandshakeServer {
     if (hello.world == options_.world && hello.checksum == options_.checksum) return std::nullopt;
     if (options_.other_jobs && hello.checksum != options_.checksum)
       return Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' belongs to another job"),
-                     "it has another MASTER_PORT or TORCHELASTIC_RUN_ID", "Give the same ones to all workers of a job",
-                     true};
+                     "it has another MASTER_PORT or TORCHELASTIC_RUN_ID",
+                     "Give the same values to all workers of a job", true};
     return Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' has another list of tasks"),
                    hello.world != options_.world
-                       ? concat("its list has ", hello.world, " tasks, the one here ", options_.world)
+                       ? concat("its list has ", hello.world, " tasks, the list here has ", options_.world)
                        : concat("both have ", hello.world, " tasks, but names, ports, order or the job's name differ"),
                    "Give the same cluster to all tasks"};
   }

@@ -66,7 +66,7 @@ struct ListenOptions {
   bool authenticated = true;                 ///< peers have a secret or a certificate
   /// Suggestion in the error if another process holds the port.
   const char* in_use_advice =
-      "If two processes were started with the same index, give each its own; else end the process that holds the "
+      "If two processes were started with the same index, give each its own; otherwise end the process that holds the "
       "port (ss -ltnp shows it), or list another port";
 };
 
@@ -92,15 +92,15 @@ template <class Open>
       const bool unreachable = options.peers_elsewhere && address.is_loopback();
       if (unreachable && !options.widen_loopback)
         throw RendezvousError(
-            concat("This task's address ", to_string(own), " is one that only this machine reaches"),
-            concat(quoted(own.host), " stands for ", to_string(address), " here, and other tasks are on other hosts"),
-            names_loopback(own.host) ? "List an address of its network"
-                                     : "Give the name its network address in /etc/hosts, or list that address");
+            concat("This task's address ", to_string(own), " is reachable only from this machine"),
+            concat(quoted(own.host), " resolves to ", to_string(address), " here, but other tasks are on other hosts"),
+            names_loopback(own.host) ? "List a network address of this machine"
+                                     : "Map the name to its network address in /etc/hosts, or list that address");
       auto opened = open(unreachable ? address.on_all_interfaces() : address);
       if (opened && !options.authenticated && (unreachable || !address.is_loopback()))
         detail::open_to_all.emit(concat("this task listens at ",
                                         unreachable ? "all network interfaces" : to_string(own),
-                                        " without a secret or TLS: anybody who reaches it can join the job. Set "
+                                        " without a secret or TLS: any process that reaches it can join the job. Set "
                                         "DIST_JOB_SECRET for all tasks. DIST_WARNINGS=0 silences this."));
       if (opened) return opened;
       if (problem == EADDRINUSE) continue;
@@ -115,8 +115,8 @@ template <class Open>
         suggestion = options.in_use_advice;
       else if (problem == EADDRNOTAVAIL)
         suggestion =
-            "That is no address of this machine: check that this process has the right index, and that its name "
-            "stands for an address of a local interface (ip address)";
+            "The address does not belong to this machine: check that this process has the right index, and that its "
+            "name resolves to an address of a local interface (ip address)";
       else if (problem != 0)
         suggestion = "List a port above 1023 that this user may open";
       throw RendezvousError(concat("This task cannot listen at its own address ", to_string(own)), why, suggestion);

@@ -111,7 +111,7 @@ struct Resolved {
   if (status != 0)
     return {{},
             concat("the name ", quoted(endpoint.host),
-                   " is not known: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
+                   " does not resolve: ", status == EAI_SYSTEM ? system_text() : gai_strerror(status))};
   Resolved resolved;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_addrlen > sizeof(sockaddr_storage)) continue;

@@ -28,8 +28,8 @@ inline void validate(const TlsFiles& files) {
   if (files.empty()) return;
   const auto require = [](const std::string& file, const char* what, const char* variable) {
     if (file.empty())
-      throw InvalidArgument(concat("TLS lacks the file of ", what), "the job has other options for TLS",
-                            concat("Name the file, as ", variable, " does, or give no option for TLS at all"));
+      throw InvalidArgument(concat("TLS lacks the file of ", what), "other TLS options are set",
+                            concat("Set the file, for example with ", variable, ", or set no TLS option at all"));
   };
   require(files.authorities, "authorities", "DIST_TLS_CA_FILE");
   require(files.certificate, "this task's certificate", "DIST_TLS_CERT_FILE");
@@ -43,7 +43,7 @@ inline void validate(const TlsFiles& files) {
     const char* const value = std::getenv(variable);
     if (value == nullptr) return {};
     if (*value == '\0')
-      throw InvalidArgument(concat(variable, " is empty"), "a job that asks for TLS must not run without it",
+      throw InvalidArgument(concat(variable, " is empty"), "a job that requests TLS must not run without it",
                             "Give the variable a value, or unset it");
     return value;
   };

@@ -39,22 +39,21 @@ TEST_CASE("valid lists are accepted") {
 }
 
 TEST_CASE("invalid lists are refused, naming the task") {
-  CHECK_THROWS_WITH_AS(check_list({}),
-                       "There is no task 0 (the list has 0 tasks, from 0). Give every process its own index in "
-                       "the list.",
-                       dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      check_list({}),
+      "The list has no task 0 (it has 0 tasks, numbered from 0). Give every process its own index in the list.",
+      dist::InvalidArgument);
   CHECK_THROWS_AS(check_list({{"a", "1"}}, 1), dist::InvalidArgument);
   CHECK_THROWS_AS(check_list({{"a", "1"}, {"", "1"}}), dist::InvalidArgument);
   CHECK_THROWS_AS(check_list({{"a", "1"}, {"b", "0"}}), dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(
       check_list({{"a", "1"}, {"b", "1"}, {"a", "1"}}),
-      "Worker 2's address a:1 is worker 0's too (two tasks cannot listen at one address). Give each task of "
-      "a host a port of its own.",
+      "Worker 2's address a:1 is also worker 0's address (two tasks cannot listen at one address). Give each "
+      "task of a host its own port.",
       dist::InvalidArgument);
   const char* mixed =
-      "Worker 1's address localhost:1 is one that only its own machine reaches (other tasks are on other hosts). List "
-      "an "
-      "address of its network.";
+      "Worker 1's address localhost:1 is reachable only from its own machine (other tasks are on other hosts). List a "
+      "network address of that machine.";
   CHECK_THROWS_WITH_AS(check_list({{"a", "1"}, {"localhost", "1"}}), mixed, dist::InvalidArgument);
   CHECK_THROWS_WITH_AS(check_list({{"a", "2"}, {"localhost", "1"}, {"b", "1"}}), mixed, dist::InvalidArgument);
 }

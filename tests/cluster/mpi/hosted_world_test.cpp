@@ -182,13 +182,13 @@ TEST_CASE("a program that ignores SIGCHLD, or has children reaped, can join") {
 
 TEST_CASE("a killed rank is reported to all others") {
   const auto kill_me = [] { raise(SIGKILL); };
-  check_loss(2, 1, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
-  check_loss(3, 0, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
-  check_loss(4, 2, "its process ended without a goodbye", 128 + SIGKILL, kill_me);
+  check_loss(2, 1, "its process exited unexpectedly", 128 + SIGKILL, kill_me);
+  check_loss(3, 0, "its process exited unexpectedly", 128 + SIGKILL, kill_me);
+  check_loss(4, 2, "its process exited unexpectedly", 128 + SIGKILL, kill_me);
 }
 
 TEST_CASE("exiting with status 0 without a goodbye is a loss") {
-  check_loss(2, 0, "its process ended without a goodbye", 0, [] { _exit(0); });
+  check_loss(2, 0, "its process exited unexpectedly", 0, [] { _exit(0); });
 }
 
 TEST_CASE("MPI_Abort of one rank is reported to the others") {
@@ -226,7 +226,7 @@ TEST_CASE("a rank that does not enter MPI_Init is named at the deadline") {
                         return 0;
                       }};
   processes.wait(longest);
-  CHECK(notes[1] == "0 it has not come to MPI_Init within 5 s");
+  CHECK(notes[1] == "0 it has not entered MPI_Init within 5 s");
 }
 
 TEST_CASE("a rank that a signal has stopped is named at the deadline, and killed after the grace period") {
@@ -243,7 +243,7 @@ TEST_CASE("a rank that a signal has stopped is named at the deadline, and killed
                         return 0;
                       }};
   CHECK(processes.wait(longest) == std::vector<int>{0, 128 + SIGKILL});
-  CHECK(notes[0] == "1 a signal has stopped it, and it has not left MPI_Init within 5 s");
+  CHECK(notes[0] == "1 a signal has stopped it, and it has not returned from MPI_Init within 5 s");
 }
 
 TEST_CASE("the lifeline reports the exit of the server, and the next world removes its files") {
@@ -266,7 +266,7 @@ TEST_CASE("the lifeline reports the exit of the server, and the next world remov
                       }};
   processes.wait(longest);
   for (const std::size_t rank : {0U, 1U})
-    CHECK(notes[rank] == "0 127.0.0.1 the server process of its host, which it had started, ended");
+    CHECK(notes[rank] == "0 127.0.0.1 the server process of its host, which it had started, has exited");
   CHECK(contains(notes[2], "/dist-world."));
   const auto one = free_endpoints(1);
   Processes next{1, [&](std::size_t rank) {
@@ -297,9 +297,8 @@ TEST_CASE("an MPI that does not use PMIx is detected") {
       }};
   processes.wait(longest);
   for (const std::size_t rank : {0U, 1U})
-    CHECK(
-        contains(notes[rank], dist::concat("MPI_COMM_WORLD is not the world of the 2 tasks that came together (worker ",
-                                           rank, " is its rank 0 of 1). Link Open MPI")));
+    CHECK(contains(notes[rank], dist::concat("MPI_COMM_WORLD is not the world of the 2 tasks that joined (worker ",
+                                             rank, " is its rank 0 of 1). Link Open MPI")));
 }
 
 TEST_CASE("the orderly exit of a rank is reported as such") {
@@ -333,8 +332,8 @@ TEST_CASE("a missing task is named to all others (spec A11)") {
   processes.wait(longest);
   std::printf("missing task named after %.2f s, its deadline being 5 s\n", seconds_since(start));
   for (const std::size_t rank : {0U, 1U, 3U})
-    CHECK(
-        contains(notes[rank], dist::concat("deadline: Worker 2 at ", to_string(tasks[2]), " has not come within 5 s")));
+    CHECK(contains(notes[rank],
+                   dist::concat("deadline: Worker 2 at ", to_string(tasks[2]), " has not joined within 5 s")));
 }
 
 TEST_CASE("a missing task is named within the deadline, if the port was in use and by a task that connected early") {
@@ -359,10 +358,11 @@ TEST_CASE("a missing task is named within the deadline, if the port was in use a
                       }};
   CHECK(processes.wait(longest) == std::vector<int>{0, 0, 0, 0});
   CHECK(contains(notes[0], dist::concat("deadline: Worker 1 at ", to_string(tasks[1]), ", worker 2 at ",
-                                        to_string(tasks[2]), " have not come within 5 s")));
-  const std::string missing = dist::concat("Worker 2 at ", to_string(others[2]), " has not come");
-  CHECK(contains(notes[2], dist::concat("deadline: ", missing, " within 6 s (no connection came)")));
-  CHECK(notes[3] == dist::concat("dist: worker 1 waits: ", missing, " yet (no connection came); waiting up to 6 s\n"));
+                                        to_string(tasks[2]), " have not joined within 5 s")));
+  const std::string missing = dist::concat("Worker 2 at ", to_string(others[2]), " has not joined");
+  CHECK(contains(notes[2], dist::concat("deadline: ", missing, " within 6 s (no connection arrived)")));
+  CHECK(notes[3] ==
+        dist::concat("dist: worker 1 waits: ", missing, " yet (no connection arrived); waiting up to 6 s\n"));
 }
 
 TEST_CASE("if the first task is missing, the others name it") {
@@ -378,7 +378,7 @@ TEST_CASE("if the first task is missing, the others name it") {
   processes.wait(longest);
   for (const std::size_t rank : {1U, 2U})
     CHECK(contains(notes[rank], dist::concat("deadline: Worker 0 at ", to_string(tasks[0]),
-                                             " has not come within 0.7 s (Connection refused)")));
+                                             " has not joined within 0.7 s (Connection refused)")));
 }
 
 TEST_CASE("a duplicate rank is refused, and the world still forms") {
@@ -401,7 +401,7 @@ TEST_CASE("a duplicate rank is refused, and the world still forms") {
   std::vector<int> statuses = processes.wait(longest);
   std::sort(statuses.begin(), statuses.end());
   CHECK(statuses == std::vector<int>{0, 0, 0, 5});
-  CHECK(contains(notes[0], "Worker 1 has come twice (a second process, on host '"));
+  CHECK(contains(notes[0], "Worker 1 has joined twice (a second process, on host '"));
 }
 
 TEST_CASE("a second process with rank 0 finds its port in use") {
@@ -445,9 +445,9 @@ TEST_CASE("lists that differ are reported on both sides") {
     processes.wait(longest);
     std::printf("lists that differ: both sides knew after %.2f s\n", seconds_since(start));
     CHECK(contains(notes[1], "rendezvous: Worker 1 on host '"));
-    CHECK(contains(notes[1], "has another list of tasks (its list has 3 tasks, the one here 2)"));
+    CHECK(contains(notes[1], "has another list of tasks (its list has 3 tasks, the list here has 2)"));
     CHECK(contains(notes[0], secret.empty() ? "deadline: Worker 1 at " : "rendezvous: Worker 1 on host '"));
-    CHECK(contains(notes[0], "has another list of tasks (its list has 3 tasks, the one here 2)"));
+    CHECK(contains(notes[0], "has another list of tasks (its list has 3 tasks, the list here has 2)"));
   }
 }
 
@@ -468,7 +468,7 @@ TEST_CASE("a secret admits only processes that have it") {
                         return 0;
                       }};
   CHECK(processes.wait(longest) == std::vector<int>(3, 0));
-  CHECK(contains(notes[2], "does not know the secret of the job (its proof is wrong)"));
+  CHECK(contains(notes[2], "does not have the secret of the job (its proof is wrong)"));
   CHECK_FALSE(contains(notes[2], "guessed"));
 }
 

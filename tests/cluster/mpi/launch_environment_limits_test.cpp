@@ -68,7 +68,7 @@ TEST_CASE("too few descriptors are refused with the required number, which suffi
 TEST_CASE("a file size limit below MPI's shared memory is refused") {
   CHECK(holds_in_a_process([] {
     limit_to(RLIMIT_FSIZE, 1'000'000);
-    const bool refused = refusal(2, 2).find("This process may write files of 1000000 bytes only") == 0 &&
+    const bool refused = refusal(2, 2).find("This process may only write files of up to 1000000 bytes") == 0 &&
                          refusal(2, 2).find("ulimit -f 8192") != std::string::npos;
     limit_to(RLIMIT_FSIZE, 8 << 20);
     return refused && refusal(2, 2).empty();

@@ -61,5 +61,5 @@ TEST_CASE("the exit of the server, or invalid data, is the loss of the server, a
   const auto lost = read_lost_peer(reader.get(), server);
   REQUIRE(lost);
   CHECK(lost->rank == 7);
-  CHECK(lost->why.find("A peer speaks another protocol") == 0);
+  CHECK(lost->why.find("A peer uses another protocol") == 0);
 }

@@ -73,11 +73,11 @@ TEST_CASE("a rank is lost if it disconnects without a goodbye or sends invalid d
   node.ends[1].close();
   node.advance();
   CHECK(node.gone == std::vector<std::size_t>{3});
-  CHECK(node.reason == "its process ended without a goodbye");
+  CHECK(node.reason == "its process exited unexpectedly");
   REQUIRE(send(node.ends[0].descriptor(), "nonsense nonsense", 17, 0) == 17);
   node.advance();
   CHECK(node.gone == std::vector<std::size_t>{3, 1});
-  CHECK(node.reason.find("A peer speaks another protocol") == 0);
+  CHECK(node.reason.find("A peer uses another protocol") == 0);
 }
 
 TEST_CASE("send_all reaches all ranks except one") {

@@ -106,7 +106,7 @@ TEST_CASE("a missing task is reported, and the server exits") {
   const Frame frame = served.next();
   REQUIRE(frame.type == static_cast<std::uint16_t>(WorldFrame::failed));
   CHECK(dist::detail::WorldFailure::from(frame.payload).text.problem ==
-        dist::concat("Worker 1 at ", to_string(served.options.tasks[1]), " has not come within 0.2 s"));
+        dist::concat("Worker 1 at ", to_string(served.options.tasks[1]), " has not joined within 0.2 s"));
   served.rank.close();
   CHECK(served.status() == 1);
 }
@@ -126,8 +126,7 @@ TEST_CASE("a process that connects while the job runs is refused with the reason
       {dist::net::Handshake::Role::worker, 0, 1, dist::net::list_checksum(tasks, ""), "host", dist::net::machine_id()},
       {}};
   CHECK_THROWS_WITH_AS(static_cast<void>(dial(late, "The server", 20s, dist::net::Deadline::in(20s))),
-                       "Worker 0 on host 'host' comes when the job runs already (all its tasks had come before). Start "
-                       "all processes of a job "
-                       "together, each with its own index.",
+                       "Worker 0 on host 'host' cannot join a running job (all tasks of the job have already joined). "
+                       "Start all processes of a job together, each with its own index.",
                        dist::RendezvousError);
 }

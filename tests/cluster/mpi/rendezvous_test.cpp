@@ -147,7 +147,7 @@ TEST_CASE("missing processes are named, on all nodes") {
   first.finish();
   second.finish();
   const std::string problem = concat("Worker 3 at ", to_string(tasks[3]), ", worker 4 at ", to_string(tasks[4]),
-                                     ", worker 5 at ", to_string(tasks[5]), " have not come within 1.5 s");
+                                     ", worker 5 at ", to_string(tasks[5]), " have not joined within 1.5 s");
   CHECK(first.problem == problem);
   CHECK(second.problem == problem);
 }
@@ -158,7 +158,7 @@ TEST_CASE("a waiting process reports this after a while, once") {
     const testing::Ending ending = testing::stderr_of([&] { Server{tasks, waiting, 1500ms, "", 100ms}.finish(); });
     const std::string missing = concat("dist: Worker ", 1 - waiting, " at ", to_string(tasks[1 - waiting]));
     CAPTURE(ending.stderr_text);
-    CHECK(ending.stderr_text.starts_with(missing + " has not come yet ("));
+    CHECK(ending.stderr_text.starts_with(missing + " has not joined yet ("));
     CHECK(ending.stderr_text.ends_with("); waiting up to 1.5 s\n"));
     CHECK(std::count(ending.stderr_text.begin(), ending.stderr_text.end(), '\n') == 1);
   }
@@ -168,25 +168,25 @@ TEST_CASE("a node without the first server names it") {
   const auto tasks = two_nodes(2);
   Server second{tasks, 1, 200ms};
   second.finish();
-  CHECK(second.problem == concat("Worker 0 at ", to_string(tasks[0]), " has not come within 0.2 s"));
+  CHECK(second.problem == concat("Worker 0 at ", to_string(tasks[0]), " has not joined within 0.2 s"));
   CHECK(second.why == "Connection refused");
 }
 
 TEST_CASE("a process outside the job is refused with the reason") {
   const auto tasks = two_nodes(4);
   Server first{tasks, 0, 1s};
-  CHECK(refusal_of(tasks[0], worker(tasks, 9)).find("Worker 9 on host 'host' is no task of the list") == 0);
-  CHECK(refusal_of(tasks[0], worker(tasks, 3)).find("Worker 3 on host 'host' came to the wrong task") == 0);
-  CHECK(refusal_of(tasks[0], worker(tasks, 0)).find("Worker 0 has come twice") == 0);
+  CHECK(refusal_of(tasks[0], worker(tasks, 9)).find("Worker 9 on host 'host' is not in the list of tasks") == 0);
+  CHECK(refusal_of(tasks[0], worker(tasks, 3)).find("Worker 3 on host 'host' connected to the wrong task") == 0);
+  CHECK(refusal_of(tasks[0], worker(tasks, 0)).find("Worker 0 has joined twice") == 0);
   Handshake elsewhere = worker(tasks, 2);
   elsewhere.machine = "another";
   CHECK(refusal_of(tasks[0], elsewhere)
             .find("Worker 2 on host 'host' runs on another machine or container than worker 0") == 0);
   Handshake server = worker(tasks, 2);
   server.role = Handshake::Role::server;
-  CHECK(refusal_of(tasks[0], server).find("Worker 2 on host 'host' came to the wrong task") == 0);
+  CHECK(refusal_of(tasks[0], server).find("Worker 2 on host 'host' connected to the wrong task") == 0);
   const Connection rank_2 = call(tasks[0], worker(tasks, 2));
-  CHECK(refusal_of(tasks[0], worker(tasks, 2)).find("Worker 2 has come twice") == 0);
+  CHECK(refusal_of(tasks[0], worker(tasks, 2)).find("Worker 2 has joined twice") == 0);
 }
 
 TEST_CASE("if the rank that started the server exits, the port is released") {

@@ -5,11 +5,11 @@
 using dist::detail::WorldFailure;
 
 TEST_CASE("a failure is the same error in every process") {
-  const WorldFailure late{WorldFailure::Kind::deadline, {"Worker 2 has not come", "no connection", "Start it"}};
+  const WorldFailure late{WorldFailure::Kind::deadline, {"Worker 2 has not joined", "no connection", "Start it"}};
   const WorldFailure read = WorldFailure::from(late.record());
-  CHECK_THROWS_WITH_AS(read.raise(), "Worker 2 has not come (no connection). Start it.", dist::DeadlineExceeded);
-  const WorldFailure twice{WorldFailure::Kind::rendezvous, {"Worker 2 has come twice", "again", "Count"}};
-  CHECK_THROWS_WITH_AS(WorldFailure::from(twice.record()).raise(), "Worker 2 has come twice (again). Count.",
+  CHECK_THROWS_WITH_AS(read.raise(), "Worker 2 has not joined (no connection). Start it.", dist::DeadlineExceeded);
+  const WorldFailure twice{WorldFailure::Kind::rendezvous, {"Worker 2 has joined twice", "again", "Count"}};
+  CHECK_THROWS_WITH_AS(WorldFailure::from(twice.record()).raise(), "Worker 2 has joined twice (again). Count.",
                        dist::RendezvousError);
 }
 

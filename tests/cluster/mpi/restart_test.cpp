@@ -59,7 +59,7 @@ TEST_CASE(
                    dist::concat("rendezvous: This task cannot listen at its own address ", to_string(tasks[0]))));
     for (const std::size_t rank : {1U, 2U}) {
       CHECK(contains(early[rank], dist::concat("rendezvous: Worker ", rank, " on host '")));
-      CHECK(contains(early[rank], "' comes when the job runs already (all its tasks had come before)"));
+      CHECK(contains(early[rank], "' cannot join a running job (all tasks of the job have already joined)"));
     }
     // Some reconnect before the job has ended, as on a busy machine.
     Processes again{ranks, [&](std::size_t rank) {
@@ -78,7 +78,7 @@ TEST_CASE(
     const std::vector<int> statuses = job.wait();
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       CHECK(statuses[rank] == (rank == victim ? 128 + SIGKILL : 3));
-      if (rank != victim) CHECK(lost[rank] == dist::concat(victim, " its process ended without a goodbye"));
+      if (rank != victim) CHECK(lost[rank] == dist::concat(victim, " its process exited unexpectedly"));
     }
 
     CHECK(again.wait() == std::vector<int>(ranks, 0));

@@ -7,6 +7,6 @@
 
 TEST_CASE("roles without a launcher are refused") {
   CHECK(support::what_throws<dist::InvalidArgument>([] { dist::MpiRolesResolver{{.parameter_servers = 2}}; }) ==
-        "No launcher of MPI has started this process (its variables, such as OMPI_COMM_WORLD_SIZE, are not set). Start "
+        "No MPI launcher has started this process (its variables, such as OMPI_COMM_WORLD_SIZE, are not set). Start "
         "with mpirun -n 5 PROGRAM, or more processes.");
 }

@@ -78,8 +78,8 @@ TEST_CASE("too few processes, and a job without parameter servers, are refused")
                                     servers == 1 ? "" : "s", "). Start with mpirun -n ", servers + 3,
                                     " PROGRAM, or more processes.")));
   CHECK(what_throws<InvalidArgument>([] { MpiRolesResolver{{.parameter_servers = 0}}; }) ==
-        "A job with parameter servers was given none (parameter_servers is 0). Give the number of parameter servers to "
-        "dist::MpiRolesResolver.");
+        "A job with parameter servers has no parameter servers (parameter_servers is 0). Pass the number of parameter "
+        "servers to dist::MpiRolesResolver.");
 }
 
 TEST_CASE("processes with different numbers of parameter servers are refused") {

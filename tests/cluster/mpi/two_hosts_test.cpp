@@ -255,7 +255,7 @@ TEST_CASE("a missing task is named on both hosts") {
                       }};
   processes.wait(longest);
   for (std::size_t rank = 0; rank < 3; ++rank)
-    CHECK(contains(notes[rank], "deadline: Worker 3 at 10.213.77.2:23453 has not come within 5 s"));
+    CHECK(contains(notes[rank], "deadline: Worker 3 at 10.213.77.2:23453 has not joined within 5 s"));
 }
 
 TEST_CASE("listening at another host's address is refused") {

@@ -64,7 +64,7 @@ TEST_CASE("the maximum start timeout does not overflow, and zero is refused") {
   CHECK_NOTHROW(dist::WorkerGroup(dist::SimpleResolver{{}, std::nullopt}, std::chrono::milliseconds::max()));
   CHECK_THROWS_WITH_AS(
       dist::WorkerGroup(dist::SimpleResolver{{}, std::nullopt}, 0ms),
-      "The workers have no time to start (the start timeout is 0 ms). Give a positive one, such as 5 min.",
+      "The workers have no time to start (the start timeout is 0 ms). Set a positive timeout, such as 5 min.",
       dist::InvalidArgument);
 }
 

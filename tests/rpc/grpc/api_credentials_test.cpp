@@ -133,7 +133,7 @@ TEST_CASE("a task whose own certificates are unusable fails at its start, and na
   const auto said = [&](auto begin) { return support::what_throws<dist::FileError>(begin); };
   const auto server = [&] { Server{endpoint, EchoServer::options_with(files), {}}; };
   const auto client = [&] { Channel{endpoint, {.tls = files}}; };
-  CHECK(said(server).find(files.certificate + "' holds a certificate that no task of the job believes") !=
+  CHECK(said(server).find(files.certificate + "' holds a certificate that all tasks of the job reject") !=
         std::string::npos);
   CHECK(said(client) == said(server));
   files = authority.task("calls", {.usage = "clientAuth"});

@@ -75,7 +75,7 @@ TEST_CASE("a server listens at its own address only, and rejects one for all int
         }).find("stands for all interfaces") != std::string::npos);
   CHECK(support::what_throws<dist::RendezvousError>([&] {
           Server{own, {.peers_elsewhere = true}, echo()};
-        }).find("is one that only this machine reaches") != std::string::npos);
+        }).find("is reachable only from this machine") != std::string::npos);
   CHECK(support::what_throws<dist::RendezvousError>([&] {
           Server{own, {.port_in_use = 10ms}, echo()};
         }).find("ss -ltnp shows it") != std::string::npos);

@@ -194,7 +194,7 @@ TEST_CASE("backups may be kept, and a folder is for one fit") {
   CHECK(support::what_throws<dist::FileError>(
             [&] { trained.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, first, second); })
             .starts_with("File '" + folder.path() +
-                         "' is a folder to which somebody else writes checkpoints (this program itself, process "));
+                         "' is a folder that already has a writer of checkpoints (this program itself: process "));
   CHECK_THROWS_AS((BackupAndRestore{"x", {.save_freq = 0}}), dist::InvalidArgument);
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("a folder is for one model at a time, in any program; its callbacks ma
                     ModelCheckpoint{folder.path("of/best"), {.monitor = "loss", .save_best_only = true}},
                     nn::callbacks::lambda<nn::hooks::on_epoch_end>(try_others));
   CHECK(why.starts_with("File '" + folder.path("of") +
-                        "' is a folder to which somebody else writes checkpoints (this program itself, process " +
+                        "' is a folder that already has a writer of checkpoints (this program itself: process " +
                         std::to_string(getpid()) + " on "));
   CHECK(is_refused_elsewhere);
   CHECK((exists(folder.path("of/ckpt_1")) && exists(folder.path("of/best"))));

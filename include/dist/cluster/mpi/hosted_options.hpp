@@ -69,8 +69,8 @@ class NodeMap {
 inline void check(const HostedOptions& options) {
   const std::vector<HostedTask>& tasks = options.tasks;
   if (options.rank >= tasks.size())
-    throw InvalidArgument(concat("There is no task ", options.rank),
-                          concat("the list has ", tasks.size(), " tasks, from 0"),
+    throw InvalidArgument(concat("The list has no task ", options.rank),
+                          concat("it has ", tasks.size(), " tasks, numbered from 0"),
                           "Give every process its own index in the list");
   for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
     const std::string who = concat("Worker ", rank, "'s address ", to_string(tasks[rank]));
@@ -78,14 +78,14 @@ inline void check(const HostedOptions& options) {
     net::port_number(tasks[rank]);
     for (std::size_t other = 0; other < rank; ++other) {
       if (tasks[other] == tasks[rank])
-        throw InvalidArgument(concat(who, " is worker ", other, "'s too"), "two tasks cannot listen at one address",
-                              "Give each task of a host a port of its own");
+        throw InvalidArgument(concat(who, " is also worker ", other, "'s address"),
+                              "two tasks cannot listen at one address", "Give each task of a host its own port");
       if (net::names_loopback(tasks[other].host) != net::names_loopback(tasks[rank].host))
         throw InvalidArgument(concat(net::names_loopback(tasks[rank].host)
                                          ? who
                                          : concat("Worker ", other, "'s address ", to_string(tasks[other])),
-                                     " is one that only its own machine reaches"),
-                              "other tasks are on other hosts", "List an address of its network");
+                                     " is reachable only from its own machine"),
+                              "other tasks are on other hosts", "List a network address of that machine");
     }
   }
 }

@@ -66,8 +66,8 @@ class HostedWorld final : public detail::WorldHandle {
     const std::size_t first = nodes.first(nodes.node_of(options.rank));
     detail::require_limits(options.tasks.size(), nodes.ranks(nodes.node_of(options.rank)).size());
     HostedWorld world{options.rank, options.tasks.size()};
-    world.server_ = {first, options.tasks[first].host, "the server process of its host, which it had started, ended",
-                     false};
+    world.server_ = {first, options.tasks[first].host,
+                     "the server process of its host, which it had started, has exited", false};
     const net::Deadline deadline = net::Deadline::in(options.deadline);
     if (options.rank == first) {
       io::Descriptor listening = net::listen_at(options.tasks[first], {.peers_elsewhere = nodes.nodes() > 1,
@@ -113,7 +113,7 @@ class HostedWorld final : public detail::WorldHandle {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (static_cast<std::size_t>(rank) != rank_ || static_cast<std::size_t>(size) != size_)
-      throw RendezvousError(concat("MPI_COMM_WORLD is not the world of the ", size_, " tasks that came together"),
+      throw RendezvousError(concat("MPI_COMM_WORLD is not the world of the ", size_, " tasks that joined"),
                             concat("worker ", rank_, " is its rank ", rank, " of ", size),
                             "Link Open MPI 4.1 or later, built with PMIx, or start the program with mpirun");
     send(detail::WorldFrame::initialised);
@@ -140,7 +140,7 @@ class HostedWorld final : public detail::WorldHandle {
                                                    net::Deadline deadline) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-      throw RendezvousError("The server of this node does not start", net::system_text(), "Check ulimit -n");
+      throw RendezvousError("The server of this node cannot start", net::system_text(), "Check ulimit -n");
     io::Descriptor mine{ends[0]}, its{ends[1]};
     const pid_t between = fork();
     if (between == 0) {
@@ -153,7 +153,7 @@ class HostedWorld final : public detail::WorldHandle {
     while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
     }
     if (between < 0 || status != 0)
-      throw RendezvousError("The server of this node does not start", "no more processes", "Check ulimit -u");
+      throw RendezvousError("The server of this node cannot start", "no process could be created", "Check ulimit -u");
     return mine;
   }
 
@@ -190,11 +190,11 @@ class HostedWorld final : public detail::WorldHandle {
       const detail::WorldFailure failure{
           detail::WorldFailure::Kind::rendezvous,
           {"The server process of this host crashed", concat("signal ", signals[i], ", ", strsignal(signals[i])),
-           "Look for the cause on the standard error; libpmix, which it runs, may be damaged or of another version"}};
+           "Look for the cause on standard error; libpmix, which it runs, may be damaged or of the wrong version"}};
       frames[i].clear();
       net::append_frame(frames[i], static_cast<std::uint16_t>(detail::WorldFrame::failed), failure.record());
       signal(signals[i], [](int crash) {
-        constexpr std::string_view message = "dist: the server process of this host was ended by a signal.\n";
+        constexpr std::string_view message = "dist: a signal killed the server process of this host.\n";
         static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
         for (std::size_t each = 0; each < std::size(signals); ++each)
           if (signals[each] == crash) static_cast<void>(!::write(line, frames[each].data(), frames[each].size()));
@@ -238,20 +238,20 @@ class HostedWorld final : public detail::WorldHandle {
         return;
       }
       if (!alive && own)
-        throw RendezvousError("The server of this node ended", "this process had started it",
-                              "See what it printed; start the job again");
+        throw RendezvousError("The server of this node has exited", "this process had started it",
+                              "Read its output, and start the job again");
       if (!alive) return;
       slow.note([&] {
         return missing_.who.empty() ? concat("for the server at ", to_string(options.tasks[server_.rank]))
-                                    : concat("for all to come: ", missing_.who, " (", missing_.why, ")");
+                                    : concat("for all tasks to join: ", missing_.who, " (", missing_.why, ")");
       });
       if (deadline.passed() && !missing_.who.empty())
         detail::WorldFailure{detail::WorldFailure::Kind::deadline, detail::late_refusal(missing_, options.deadline)}
             .raise();
       if (deadline.passed())
         throw DeadlineExceeded(concat("The server at ", to_string(options.tasks[server_.rank]),
-                                      " gave no answer within ", options.deadline),
-                               "it is stopped, or cut off", "Start the job again");
+                                      " did not respond within ", options.deadline),
+                               "it is stopped or disconnected", "Start the job again");
       if (!said && patience.passed() && !missing_.who.empty()) {
         said = true;
         log_line(concat("worker ", rank_, " waits: ", missing_.who, " yet (", missing_.why, "); waiting up to ",

@@ -157,8 +157,8 @@ inline void require_limits(std::size_t workers, std::size_t here) {
         concat(descriptors, " are needed"), concat("Raise the limit: ulimit -n ", descriptors, ", or more"));
   constexpr std::size_t file = std::size_t{8} << 20;
   if (const auto limit = limit_on(RLIMIT_FSIZE); limit && *limit < file)
-    throw OutOfMemory(concat("This process may write files of ", *limit, " bytes only"),
-                      concat("the memory that MPI shares between processes is one of up to ", file, " bytes"),
+    throw OutOfMemory(concat("This process may only write files of up to ", *limit, " bytes"),
+                      concat("the memory that MPI shares between processes is a file of up to ", file, " bytes"),
                       concat("Raise the limit: ulimit -f ", file / 1024, ", or more"));
 }
 

@@ -34,8 +34,8 @@ enum class WorldFrame : std::uint16_t {
   waiting = 27,       ///< server to rank, first server to server: a MissingTasks
 };
 
-/// The missing tasks, as a sentence in the past tense, and the reason if known: "Worker 2 at east:2222 has not come",
-/// "no connection came".
+/// The missing tasks, as a sentence in the past tense, and the reason if known: "Worker 2 at east:2222 has not joined",
+/// "no connection arrived".
 struct MissingTasks {
   std::string who;
   std::string why;

@@ -59,7 +59,8 @@ class NodePeers {
   Peer& of(std::size_t number) {
     for (Peer& peer : peers_)
       if (peer.number == number) return peer;
-    throw InvalidArgument(concat("Rank ", number, " is on another node"), "this server has other ranks", "");
+    throw InvalidArgument(concat("Rank ", number, " is on another node"), "this server has other ranks",
+                          "Use a rank of this node");
   }
   template <class Holds>
   [[nodiscard]] std::size_t count(Holds&& holds) const {
@@ -129,7 +130,7 @@ class NodeRanks : public NodePeers {
         peer.goodbye = true;
         leaves(peer.number);
       };
-      close(peer, exchange(peer, "its process ended without a goodbye", take), gone);
+      close(peer, exchange(peer, "its process exited unexpectedly", take), gone);
     }
   }
 };
@@ -168,7 +169,7 @@ class NodeLinks : public NodePeers {
         if (frame.type == static_cast<std::uint16_t>(WorldFrame::goodbye)) peer.goodbye = true;
         if (frame.type != static_cast<std::uint16_t>(WorldFrame::heartbeat)) take(peer.number, frame);
       });
-      if (why.empty() && peer.connection.failed()) why = "the connection to its server broke";
+      if (why.empty() && peer.connection.failed()) why = "the connection to its server is broken";
       if (why.empty() && peer.silent_from.passed()) why = concat("its server has been silent for ", silence_);
       close(peer, why, broken);
     }

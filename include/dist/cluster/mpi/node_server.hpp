@@ -152,13 +152,13 @@ class NodeServer {
     const std::string within = concat(" within ", options_.deadline);
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank) && door.is_stopped(rank))
-        return lose(rank, concat("a signal has stopped it, and it has not left MPI_Init", within));
+        return lose(rank, concat("a signal has stopped it, and it has not returned from MPI_Init", within));
     for (const std::size_t rank : nodes_.ranks(node_))
-      if (!ranks_.in_mpi(rank)) return lose(rank, concat("it has not come to MPI_Init", within));
+      if (!ranks_.in_mpi(rank)) return lose(rank, concat("it has not entered MPI_Init", within));
     for (const std::size_t rank : nodes_.ranks(node_))
       if (!ranks_.initialised(rank))
-        return lose(rank, concat("it has not left MPI_Init", within, ", which all workers of its host have reached. ",
-                                 mpi::connections_advice));
+        return lose(rank, concat("it has not returned from MPI_Init", within,
+                                 ", which all workers of its host have entered. ", mpi::connections_advice));
   }
 
   /// Kills the node's remaining processes. Closing lifelines ends only running processes, through libpmix, not those
@@ -167,7 +167,7 @@ class NodeServer {
     const std::size_t left = ranks_.still_connected();
     if (left > 0)
       log_line(concat("worker ", lost_peer_.rank, " on host ", lost_peer_.host, " is gone (", lost_peer_.why,
-                      "); ending what is left of the job on this host, ", left, left == 1 ? " process" : " processes"));
+                      "); killing the rest of the job on this host: ", left, left == 1 ? " process" : " processes"));
     for (const std::size_t rank : nodes_.ranks(node_))
       if (ranks_.connected(rank) && !(ranks_.said_goodbye(rank) && ranks_.finalized(rank))) door.end(rank);
     return 1;
@@ -176,8 +176,8 @@ class NodeServer {
   /// Refuses processes that connect while the job runs. The refusal is temporary: restarted processes may find the
   /// previous job, which is about to exit.
   [[nodiscard]] static std::optional<net::Refusal> refuse(const net::Handshake& hello) {
-    return net::Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' comes when the job runs already"),
-                        "all its tasks had come before",
+    return net::Refusal{concat("Worker ", hello.rank, " on host '", hello.host, "' cannot join a running job"),
+                        "all tasks of the job have already joined",
                         "Start all processes of a job together, each with its own index", true};
   }
 
@@ -204,7 +204,7 @@ class NodeServer {
         lose(rank, concat("it called MPI_Abort with ", event.status));
         break;
       case PmixEvent::Kind::lost:
-        if (!ranks_.finalized(rank)) lose(rank, "its process ended without MPI_Finalize");
+        if (!ranks_.finalized(rank)) lose(rank, "its process exited without MPI_Finalize");
         break;
       case PmixEvent::Kind::connected:
         ranks_.enter_mpi(rank);

@@ -25,9 +25,9 @@ namespace dist::detail {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    throw RendezvousError("The folder for temporary files has too long a name",
+    throw RendezvousError("The path of the folder for temporary files is too long",
                           concat("'", path, "' does not fit into ", sizeof address.sun_path - 1, " bytes"),
-                          "Set TMPDIR to a shorter one");
+                          "Set TMPDIR to a shorter path");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
 }
@@ -55,7 +55,7 @@ class NodeSocket {
     const std::uint64_t number = rank;
     if (!visit || connect(visit.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         send(visit.get(), &number, sizeof number, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof number))
-      throw RendezvousError(concat("Worker ", rank, " does not reach the server of its node at '", path, "'"),
+      throw RendezvousError(concat("Worker ", rank, " cannot reach the server of its node at '", path, "'"),
                             net::system_text(), "Start the job again; check ulimit -n");
     return visit;
   }

@@ -214,7 +214,7 @@ class PmixServer {
    public:
     explicit TimeLimit(unsigned seconds) {
       signal(SIGALRM, [](int) {
-        constexpr std::string_view message = "dist: the PMIx server of this node hangs in libpmix, and was ended.\n";
+        constexpr std::string_view message = "dist: the PMIx server of this node hangs in libpmix, and exits.\n";
         static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
         _exit(1);
       });
@@ -250,7 +250,7 @@ class PmixServer {
   }
 
   [[noreturn]] static void fail(const char* call, pmix_status_t status) {
-    throw RendezvousError("The PMIx server of this node does not start", concat(call, ": ", PMIx_Error_string(status)),
+    throw RendezvousError("The PMIx server of this node cannot start", concat(call, ": ", PMIx_Error_string(status)),
                           "Check the installation of libpmix, and that the folder for temporary files is writable");
   }
   static void expect(const char* call, pmix_status_t status) {

@@ -79,8 +79,8 @@ struct Abandoned {};
 /// The refusal for tasks that are late.
 [[nodiscard]] inline net::Refusal late_refusal(const MissingTasks& missing, net::Milliseconds within) {
   return {concat(missing.who, " within ", within), missing.why,
-          "Start it with the same list of tasks, and check that no firewall blocks the listed ports; a longer deadline "
-          "is an option"};
+          "Start it with the same list of tasks, check that no firewall blocks the listed ports, or set a longer "
+          "deadline"};
 }
 
 /// The first phase of a server: its ranks and the other servers connect. Processes may disconnect and reconnect before
@@ -144,22 +144,22 @@ class Rendezvous {
     const auto rank = static_cast<std::size_t>(hello.rank);
     const std::string who = concat("Worker ", rank, " on host '", hello.host, "'");
     if (hello.rank >= options_.tasks.size())
-      return net::Refusal{who + " is no task of the list", concat("it has ", options_.tasks.size(), " tasks"),
-                          "Give every process its own index"};
+      return net::Refusal{who + " is not in the list of tasks",
+                          concat("the list has ", options_.tasks.size(), " tasks"), "Give every process its own index"};
     const bool server = hello.role == net::Handshake::Role::server;
     const std::size_t node = nodes_.node_of(rank);
     const bool belongs = server ? node_ == 0 && node != 0 && nodes_.first(node) == rank : node == node_;
     if (!belongs)
-      return net::Refusal{who + " came to the wrong task", concat("this is worker ", options_.rank),
-                          "Let all processes of the job run the same version"};
+      return net::Refusal{who + " connected to the wrong task", concat("this is worker ", options_.rank),
+                          "Run the same version in all processes of the job"};
     if (!server && hello.machine != net::machine_id())
       return net::Refusal{
           concat(who, " runs on another machine or container than worker ", options_.rank),
-          concat("both addresses have the host '", options_.tasks[rank].host, "', so they are taken for one node"),
-          "List each task by an address of its own machine or container"};
+          concat("both addresses have the host '", options_.tasks[rank].host, "', so they count as one node"),
+          "List each task with an address of its machine or container"};
     if (server ? links_.connected(node) : rank == options_.rank || ranks_.connected(rank))
-      return net::Refusal{concat("Worker ", rank, " has come twice"),
-                          concat("a second process, on host '", hello.host, "', says that it is worker ", rank),
+      return net::Refusal{concat("Worker ", rank, " has joined twice"),
+                          concat("a second process, on host '", hello.host, "', identifies itself as worker ", rank),
                           "Give every process its own index"};
     return std::nullopt;
   }
@@ -275,14 +275,14 @@ class Rendezvous {
     if (count == 0 && node_ != 0 && !dialer_ && elsewhere_) return *elsewhere_;
     if (count == 0) name(0);
     if (count > 8) names += concat(" and ", count - 8, " more");
-    MissingTasks found{concat(names, count == 1 ? " has" : " have", " not come"), "no connection came"};
+    MissingTasks found{concat(names, count == 1 ? " has" : " have", " not joined"), "no connection arrived"};
     if (dialer_)
       found.why = dialer_->last_problem();
     else if (!reception_.disagreement().empty())
       found.why = reception_.disagreement();
     else if (reception_.turned_away() > 0)
-      found.why = concat(reception_.turned_away(), " connections were turned away, the last one because ",
-                         reception_.last_problem());
+      found.why =
+          concat(reception_.turned_away(), " rejected connection(s), the last one: ", reception_.last_problem());
     return found;
   }
   [[nodiscard]] WorldFailure late() const {

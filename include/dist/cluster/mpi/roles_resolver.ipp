@@ -53,8 +53,8 @@ void set(std::array<char, size>& to, std::string_view text) {
     if (secret.size() >= claim.secret.size())
       throw InvalidArgument(
           "The secret of the job cannot be sent to its processes",
-          concat("it has ", secret.size(), " bytes, and at most ", claim.secret.size() - 1, " are sent"),
-          "Choose a shorter one");
+          concat("it has ", secret.size(), " bytes, but at most ", claim.secret.size() - 1, " can be sent"),
+          "Choose a shorter secret");
     set(claim.secret, secret);
   } catch (const Error& error) {
     set(claim.error, error.what());
@@ -70,11 +70,11 @@ DIST_INLINE MpiRolesResolver::MpiRolesResolver(Options options) : world_(options
   const std::size_t least = options.parameter_servers + 2;
   const std::string command = concat("Start with mpirun -n ", least + 1, " PROGRAM, or more processes");
   if (options.parameter_servers == 0)
-    throw InvalidArgument("A job with parameter servers was given none", "parameter_servers is 0",
-                          "Give the number of parameter servers to dist::MpiRolesResolver");
+    throw InvalidArgument("A job with parameter servers has no parameter servers", "parameter_servers is 0",
+                          "Pass the number of parameter servers to dist::MpiRolesResolver");
   if (world_.is_alone()) {
     require_world_size(launcher, 1);
-    throw InvalidArgument("No launcher of MPI has started this process",
+    throw InvalidArgument("No MPI launcher has started this process",
                           "its variables, such as OMPI_COMM_WORLD_SIZE, are not set", command);
   }
   if (world_.size() < least)
@@ -96,7 +96,7 @@ DIST_INLINE void MpiRolesResolver::exchange(const Options& options) {
                       options.start_timeout,
                       std::chrono::seconds{1},
                       {},
-                      "Let all processes make a dist::MpiRolesResolver, or give it a longer start_timeout"};
+                      "Create a dist::MpiRolesResolver in all processes, or give it a longer start_timeout"};
     const CollectiveCall call{.operation = "the exchange of addresses"};
     const Watchdog::Guard guard{&watchdog, call};
     DIST_MPI_CALL(MPI_Allgather(&own, sizeof own, MPI_BYTE, claims.data(), sizeof own, MPI_BYTE, world_.comm().get()));

@@ -150,9 +150,9 @@ class WorkerGroup {
     constexpr bool can_host = requires { sizeof(detail::WorldHost<R>); };
     static_assert(
         can_host,
-        "processes that a resolver lists may have to host their world of MPI themselves: include "
-        "<dist/multi_worker.hpp>, which needs PMIx, jansson and OpenSSL, or give MultiWorker the communicator "
-        "of a program that owns MPI, dist::mpi::ref(comm)");
+        "the processes of a resolver may have to host their own MPI world: include <dist/multi_worker.hpp>, which "
+        "needs PMIx, jansson and OpenSSL, or pass MultiWorker the communicator of a program that owns MPI, "
+        "dist::mpi::ref(comm)");
     if constexpr (can_host)
       join(
           start_timeout,

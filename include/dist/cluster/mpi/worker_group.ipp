@@ -160,7 +160,7 @@ DIST_INLINE void WorkerGroup::join(std::chrono::milliseconds start_timeout, Foun
   if (start_timeout.count() <= 0)
     throw InvalidArgument("The workers have no time to start",
                           concat("the start timeout is ", start_timeout.count(), " ms"),
-                          "Give a positive one, such as 5 min");
+                          "Set a positive timeout, such as 5 min");
   detail::has_joined_others.store(true, std::memory_order_relaxed);
   const detail::MpiRuntime::JobScope work{started()};
   constexpr std::chrono::hours longest{24 * 3650};  // larger values overflow as nanoseconds
@@ -183,8 +183,9 @@ DIST_INLINE void WorkerGroup::join(Found found, std::chrono::milliseconds start_
     if (const std::optional<std::string> note = launcher_note(); note && cluster.empty()) detail::Warning{}.emit(*note);
     if (cluster.empty()) require_world_size(launcher, 1);
     if (cluster.empty() && task && trains(task))
-      detail::Warning{}.emit(concat(source_, " says that this process is ", to_string(*task),
-                                    ", and lists no cluster: it trains alone. List all tasks under 'cluster'."));
+      detail::Warning{}.emit(
+          concat(source_, " identifies this process as ", to_string(*task),
+                 ", but lists no cluster: the process trains alone. List all tasks under 'cluster'."));
     task_ = task;
     if (cluster.empty()) source_ = "no other workers";
     if (!trains(task) || sync_tasks(cluster).size() <= 1) return;
@@ -244,14 +245,14 @@ DIST_INLINE std::string WorkerGroup::name_of(std::string_view role) {
       if (claims[other].task == claims[rank].task)
         throw InvalidArgument(
             concat("Ranks ", other, " and ", rank, " of MPI_COMM_WORLD are both ", to_string(claims[rank].task)),
-            concat("the task of their ", source_, " is the same"), "Give every process its own task index");
+            concat("the task in their ", source_, " is the same"), "Give every process its own task index");
   for (const Task task : sync_tasks(cluster)) {
     bool found = false;
     for (const Claim& claim : claims) found = found || claim.task == task;
     if (!found)
       throw InvalidArgument(concat("No process of MPI_COMM_WORLD is ", to_string(task)),
-                            concat(source_, " lists ", sync_tasks(cluster).size(), " that train, MPI_COMM_WORLD has ",
-                                   claims.size(), " processes"),
+                            concat(source_, " lists ", sync_tasks(cluster).size(),
+                                   " tasks that train, MPI_COMM_WORLD has ", claims.size(), " processes"),
                             concat("Start one process for each task: mpirun -n ", cluster.tasks().size(), " PROGRAM"));
   }
 }
