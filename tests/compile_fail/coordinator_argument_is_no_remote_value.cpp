@@ -1,4 +1,4 @@
-// expect: a RemoteValue is no argument of a scheduled function, as its value may not be there yet
+// expect: a RemoteValue cannot be an argument of a scheduled function, because its value may not be available yet
 #include <vector>
 
 #include <dist/coordinator/cluster_coordinator.hpp>

@@ -1,4 +1,4 @@
-// expect: a variable with a copy in this process is no argument of a scheduled function: give the network, the optimizer
+// expect: a variable with a copy in this process cannot be an argument of a scheduled function: pass the network
 #include <dist/parameter_server.hpp>
 
 void train(dist::ParameterServer<dist::Local>& strategy) {

@@ -1,4 +1,4 @@
-// expect: a network, an optimizer, a metric or a model is an argument of functions that the coordinator of a
+// expect: a network, an optimizer, a metric or a model can only be an argument of a function that the coordinator of a
 #include <dist/nn.hpp>
 #include <dist/parameter_server.hpp>
 

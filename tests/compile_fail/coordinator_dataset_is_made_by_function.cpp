@@ -1,4 +1,4 @@
-// expect: a scheduled function runs in another process, where its captures are not
+// expect: a scheduled function runs in another process, without its captures
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/data/range.hpp>
 #include <dist/rpc/local_transport.hpp>

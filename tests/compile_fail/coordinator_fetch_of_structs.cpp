@@ -1,4 +1,4 @@
-// expect: a plain struct cannot get other members: fetch its RemoteValues one by one
+// expect: the members of a plain struct cannot change their types: fetch its RemoteValues one by one
 #include <tuple>
 
 #include <dist/coordinator/remote_value.hpp>

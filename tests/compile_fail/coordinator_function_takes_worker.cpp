@@ -1,4 +1,4 @@
-// expect: a scheduled function is called with a dist::WorkerContext& and its arguments
+// expect: a scheduled function must be callable with a dist::WorkerContext& and its arguments
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/rpc/local_transport.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a function that makes a per-worker dataset or resource is called with a const dist::InputContext&
+// expect: a function that makes a per-worker dataset or resource must be callable with a const dist::InputContext&
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/rpc/local_transport.hpp>
 

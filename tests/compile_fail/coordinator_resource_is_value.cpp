@@ -1,4 +1,4 @@
-// expect: a function that makes a per-worker dataset or resource returns it by value
+// expect: a function that makes a per-worker dataset or resource must return it by value
 #include <dist/coordinator/cluster_coordinator.hpp>
 #include <dist/rpc/local_transport.hpp>
 

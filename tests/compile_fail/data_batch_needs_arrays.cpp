@@ -1,4 +1,4 @@
-// expect: batch: elements must be numbers, Tensors, TensorViews, or Examples, tuples or arrays of these: map them
+// expect: batch: elements must be numbers, Tensors, TensorViews, or Examples, tuples or arrays of these: convert
 #include <dist/data.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: cache: the elements of the dataset must be copyable: map them
+// expect: cache: the elements of the dataset must be copyable: convert them with map
 #include <memory>
 
 #include <dist/data/cache.hpp>

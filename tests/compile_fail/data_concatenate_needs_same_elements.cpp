@@ -1,4 +1,4 @@
-// expect: concatenate: the argument must be a dataset whose elements have the type of the dataset's
+// expect: concatenate: the argument must be a dataset with the same element type
 #include <dist/data/range.hpp>
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/zip.hpp>

@@ -1,4 +1,4 @@
-// expect: distribute_dataset takes data::InputOptions: a pipeline for every replica needs a function that makes them
+// expect: distribute_dataset takes data::InputOptions: for one pipeline per replica, use
 #include <dist/data.hpp>
 
 int main() {

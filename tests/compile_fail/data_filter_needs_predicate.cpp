@@ -1,4 +1,4 @@
-// expect: filter: the predicate must be callable, as a constant, with an element of the dataset, and give a bool
+// expect: filter: the predicate must be callable as a const object with an element of the dataset, and return a bool
 #include <dist/data/map.hpp>
 #include <dist/data/tensor_slices.hpp>
 

@@ -1,4 +1,4 @@
-// expect: generator: give a function that makes, for every epoch, a function that gives a std::optional<Element>
+// expect: generator: give a function that creates, for every epoch, a function that returns a std::optional<Element>
 #include <dist/data/generator.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: interleave: the function must be callable, as a constant, with an element of the dataset, and give a dataset
+// expect: interleave: the function must be callable as a const object with an element of the dataset, and return
 #include <dist/data/interleave.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/tensor_slices.hpp>

@@ -1,4 +1,4 @@
-// expect: map: the function must be callable, as a constant, with an element of the dataset
+// expect: map: the function must be callable as a const object with an element of the dataset
 #include <dist/data.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: random_map: put it, random_flip and random_crop before batch, so that each example has random numbers of
+// expect: random_map: put random_map, random_flip and random_crop before batch, so that each example has its
 #include <dist/data.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: random_map: the function must be callable, as a constant, with an element of the dataset and a
+// expect: random_map: the function must be callable as a const object with an element of the dataset and a
 #include <dist/data.hpp>
 
 int main() {

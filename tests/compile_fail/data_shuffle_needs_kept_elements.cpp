@@ -1,4 +1,4 @@
-// expect: shuffle keeps elements beyond the next one, these are lent for one step
+// expect: shuffle keeps elements for several steps, but these elements are valid for one step only
 #include <dist/data/batch.hpp>
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/range.hpp>

@@ -1,4 +1,4 @@
-// expect: zip: every argument must be a dataset, and there must be one at least
+// expect: zip: every argument must be a dataset, and at least one is needed
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/zip.hpp>
 

@@ -1,4 +1,4 @@
-// expect: an enum without a fixed type cannot be sent, as not every number is one of its values
+// expect: an enum without a fixed type cannot be sent, because not every number is one of its values
 #include <dist/server/archive.hpp>
 
 enum class Fixed { one, two };

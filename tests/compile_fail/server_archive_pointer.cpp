@@ -1,4 +1,4 @@
-// expect: a pointer cannot be sent, as what it points to is in this process
+// expect: a pointer cannot be sent, because its target is in this process
 #include <dist/server/archive.hpp>
 
 int main() {

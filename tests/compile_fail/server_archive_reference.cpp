@@ -1,4 +1,4 @@
-// expect: a reference cannot be sent, as what it refers to is in this process
+// expect: a reference cannot be sent, because its target is in this process
 #include <dist/server/archive.hpp>
 
 struct Step {

@@ -1,4 +1,4 @@
-// expect: a span or a view cannot be sent, as its elements are in this process
+// expect: a span or a view cannot be sent, because its elements are in this process
 #include <dist/server/archive.hpp>
 
 int main() {

@@ -1,4 +1,4 @@
-// expect: a std::string_view cannot be sent, as its text is in this process
+// expect: a std::string_view cannot be sent, because its text is in this process
 #include <dist/server/archive.hpp>
 
 int main() {

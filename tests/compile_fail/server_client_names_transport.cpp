@@ -1,4 +1,4 @@
-// expect: a client of a parameter server names what its calls travel by, such as dist::Local or dist::Grpc
+// expect: a client of a parameter server takes a transport as its template argument, such as dist::Local or dist::Grpc
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/client.hpp>
 

@@ -1,4 +1,4 @@
-// expect: initial values are made by fill(first, elements)
+// expect: initial values need a callable fill(first, elements)
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/client.hpp>
 

@@ -1,4 +1,4 @@
-// expect: a pointer to a function is an address of this process: write dist::function<f>
+// expect: a pointer to a function is valid only in this process: write dist::function<f>
 #include <dist/server/registry.hpp>
 
 float twice(float x) { return 2 * x; }

@@ -1,4 +1,4 @@
-// expect: serve names what calls travel by, such as dist::Local or dist::Grpc
+// expect: serve takes a transport as its template argument, such as dist::Local or dist::Grpc
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>

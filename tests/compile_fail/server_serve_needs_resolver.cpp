@@ -1,4 +1,4 @@
-// expect: serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job
+// expect: serve takes a resolver that lists the tasks of the job, such as dist::TfConfigResolver
 #include <dist/cluster/cluster_resolver.hpp>
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/serve.hpp>

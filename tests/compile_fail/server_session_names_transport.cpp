@@ -1,4 +1,4 @@
-// expect: a session names what calls travel by, such as dist::Local or dist::Grpc
+// expect: a session takes a transport as its template argument, such as dist::Local or dist::Grpc
 #include <dist/rpc/local_transport.hpp>
 #include <dist/server/session.hpp>
 

@@ -1,4 +1,4 @@
-// expect: an update on a server is called as update(old, given), or as update(weight, gradient, slots)
+// expect: an update on a server must be callable as update(old, given), or as update(weight, gradient, slots)
 #include <dist/server/requests.hpp>
 
 int main() {

@@ -333,7 +333,7 @@ void deadlines() {
   for (int again = 0; again < 2; ++again) {
     const dist::RpcError error = rpc_error([&] { call.wait(); });
     CHECK(error.failure() == rpc::Failure::deadline);
-    CHECK(error.what() == "Call 'keep' to " + to_string(pair.endpoint) + " has no reply in time (" + error.why() +
+    CHECK(error.what() == "Call 'keep' to " + to_string(pair.endpoint) + " received no reply in time (" + error.why() +
                               "). Give the call a longer timeout, or see what keeps the server busy.");
     CHECK(std::chrono::steady_clock::now() - begin >= 150ms);
   }
@@ -368,7 +368,7 @@ void cancellation() {
   CHECK(orphan.is_done());
   const dist::RpcError error = rpc_error([&] { orphan.wait(); });
   CHECK(error.failure() == rpc::Failure::cancelled);
-  CHECK(error.why() == "its channel has gone");
+  CHECK(error.why() == "its channel was destroyed");
   pair.channel.emplace(pair.endpoint, pair.options);
   CHECK(soon([&] { return pair.call("cancelled") == "1"; }));
 }
@@ -388,10 +388,10 @@ void failures_of_handlers() {
   CHECK(error_of("throw 7").thrown() == "int");
   CHECK(error_of("fail", "no such row").why() == "no such row");
   CHECK(error_of("fail", "no such row").failure() == rpc::Failure::handler);
-  CHECK(error_of("forget").why() == "the handler gave no answer");
+  CHECK(error_of("forget").why() == "the handler did not reply");
   const dist::RpcError unknown = error_of("nothing");
   CHECK(unknown.failure() == rpc::Failure::unknown_method);
-  CHECK(unknown.why().find("it knows 'echo', 'matches'") == 0);
+  CHECK(unknown.why().find("it has 'echo', 'matches'") == 0);
   CHECK(pair.call("echo", "alive") == "alive");
 }
 

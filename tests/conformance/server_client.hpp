@@ -304,9 +304,8 @@ void mistakes() {
   const std::vector<double> doubles(6);
   std::vector<float> to(6);
   CHECK(message([&] { client.push(9, dist::sum, given(six)); }) ==
-        "This server has no shard 9 (none was created, or it was dropped). Create the variable before it is used, and "
-        "use it "
-        "no longer than it exists.");
+        "This server has no shard 9 (it was not created, or it was dropped). Use a variable only between its creation "
+        "and its destruction.");
   CHECK(problem_of([&] { client.pull(9, std::span{to}); }) == Problem::unknown_shard);
   CHECK(problem_of([&] { client.ensure_slots(9, 0, {0}); }) == Problem::unknown_shard);
   CHECK(problem_of([&] { static_cast<void>(client.staleness({1, 9})); }) == Problem::unknown_shard);
@@ -314,16 +313,14 @@ void mistakes() {
         "Shard 'w' (number 1) does not fit the values of a push (it takes 1 times 24 bytes, and 20 were given). Give "
         "one value for each element, one for all, or one row for each index.");
   CHECK(message([&] { client.push(1, dist::sum, given(doubles)); }) ==
-        "Shard 'w' (number 1) has elements of another type (they are f32, those given are f64). Use the variable's "
-        "element "
-        "type.");
+        "Shard 'w' (number 1) has elements of another type (they are f32, the given elements are f64). Use the "
+        "variable's element type.");
   std::vector<std::int64_t> wrong(6);
   CHECK(problem_of([&] { client.pull(1, std::span{wrong}); }) == Problem::wrong_type);
   std::vector<float> short_memory(4);
   CHECK(message([&] { client.pull(1, std::span{short_memory}); }) ==
-        "A pull of shard 1 has no room for its elements (they are 24 bytes, there is room for 16). Give memory of the "
-        "size of "
-        "the shard.");
+        "A pull of shard 1 does not fit its memory (its elements are 24 bytes, the memory has 16). Give memory of the "
+        "size of the shard.");
   for (const std::int64_t row : {std::int64_t{3}, std::int64_t{-1}, std::int64_t{1} << 62}) {
     const std::vector<std::int64_t> rows{0, row};
     const std::vector<float> values(4);
@@ -343,12 +340,11 @@ void mistakes() {
         "optimizer's slots before it is applied.");
   CHECK(problem_of([&] { client.pull(1, std::span{to}, {.array = 1}); }) == Problem::wrong_slot);
   CHECK(problem_of([&] { client.ensure_slots(1, 1, {0}); }) == Problem::wrong_slot);
-  CHECK(
-      message([&] {
-        client.create({1, "v", 1, 1}, 1.0f);
-      }) ==
-      "Shard 'v' (number 1) cannot be created (the server has a shard of this number). Drop that one first, or take it "
-      "over.");
+  CHECK(message([&] {
+          client.create({1, "v", 1, 1}, 1.0f);
+        }) ==
+        "Shard 'v' (number 1) cannot be created (the server already has a shard with this number). Drop that shard "
+        "first, or take it over.");
   CHECK(problem_of([&] { client.create({2, "v", 2, 2}, given(five)); }) == Problem::wrong_size);
   client.create({3, "n", 2, 1}, 6);
   CHECK(problem_of([&] {
@@ -412,7 +408,7 @@ void staleness_is_bounded() {
   CHECK(all[1] == server::Staleness{3, 3, 2, 1});
   CHECK(what_throws<dist::InvalidArgument>(
             [&] { client.push(1, dist::sum, given(std::vector<float>(2)), {.max_staleness = 3}); }) ==
-        "A push to shard 1 cannot be refused for its staleness (it does not say from which version it comes). Give the "
+        "A push to shard 1 cannot have a staleness bound (the version that its values come from is unknown). Give the "
         "version that was pulled, or no bound.");
 }
 

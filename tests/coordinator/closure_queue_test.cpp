@@ -55,8 +55,7 @@ TEST_CASE("closures run in the order of scheduling, and join waits for all (spec
   CHECK(last->attempts == 1);
   CHECK_FALSE(queue.done());  // no closure waits, but one runs
   CHECK(what_throws<dist::DeadlineExceeded>([&] { queue.join(in(20ms)); }) ==
-        "The scheduled functions have not ended in time (0 wait for a worker, and 1 run). Wait for longer, or see what "
-        "the "
+        "The scheduled functions have not ended in time (0 wait for a worker, and 1 run). Wait longer, or see what the "
         "workers do.");
   std::thread worker([&] { queue.finish(*last, {std::byte{9}}); });
   CHECK_NOTHROW(queue.join(soon()));
@@ -92,8 +91,7 @@ TEST_CASE("schedule waits for space in a full queue, or for its timeout (spec L0
   queue.put(closure(1));
   CHECK(what_throws<dist::DeadlineExceeded>([&] { queue.put(closure(2), in(20ms)); }) ==
         "A function was not scheduled in time (2 others wait for a worker, and 0 run). Call join more often, add "
-        "workers, "
-        "or wait for longer.");
+        "workers, or wait longer.");
   queue.put(closure(3, 0), in(0ms));  // closures for one worker are not limited
   std::atomic<bool> put{false};
   std::thread scheduler([&] {
@@ -111,7 +109,7 @@ TEST_CASE("schedule waits for space in a full queue, or for its timeout (spec L0
   queue.put_back(*first);  // does not need space
   for (int i = 0; i < 3; ++i) CHECK(take(queue) == i);
   CHECK(what_throws([] { ClosureQueue{0}; }) ==
-        "A queue of scheduled functions is given no room (its capacity is 0). Give it room for at least one function.");
+        "A queue of scheduled functions has no room (its capacity is 0). Give it room for at least one function.");
 }
 
 TEST_CASE("closures of a lost worker have priority (spec L14)") {

@@ -143,8 +143,7 @@ TEST_CASE("schedule does not wait for workers unless the queue is full (spec L02
   CHECK(first.state() == RemoteState::not_ready);
   CHECK(what_throws<dist::DeadlineExceeded>([&] { coordinator.schedule(dist::function<twice>, 9); }) ==
         "A function was not scheduled in time (3 others wait for a worker, and 1 run). Call join more often, add "
-        "workers, or "
-        "wait for longer.");
+        "workers, or wait longer.");
   CHECK_FALSE(coordinator.done());
   CHECK_THROWS_AS(coordinator.join(5ms), dist::DeadlineExceeded);
   gate = true;
@@ -421,11 +420,11 @@ TEST_CASE("a missing worker is an error after its timeout, repeated only if no o
   REQUIRE(error);
   CHECK(error->rank() == 1);
   CHECK(error->host() == to_string(nobody));
-  CHECK(std::string(error->what()).find("it did not come within 0.1 s: ") != std::string::npos);
+  CHECK(std::string(error->what()).find("it did not connect within 0.1 s: ") != std::string::npos);
   CHECK(coordinator.schedule(dist::function<twice>, 1).fetch() == 2);
   std::this_thread::sleep_for(150ms);
   CHECK_NOTHROW(coordinator.join());
-  CHECK(coordinator.describe().find("worker 1 at " + to_string(nobody) + " is lost for ") != std::string::npos);
+  CHECK(coordinator.describe().find("worker 1 at " + to_string(nobody) + " has been lost for ") != std::string::npos);
 }
 
 TEST_CASE("a function that loses several workers is finally an error") {
@@ -437,7 +436,7 @@ TEST_CASE("a function that loses several workers is finally an error") {
   const auto error = error_of<dist::Unavailable>([&] { coordinator.join(); });
   REQUIRE(error);
   CHECK(error->why().find("workers that ran dist::Function<") == 0);
-  CHECK(error->why().find(" were lost 3 times, this one at last: the connection broke") != std::string::npos);
+  CHECK(error->why().find(" were lost 3 times, most recently this worker: the connection broke") != std::string::npos);
   CHECK(value.state() == RemoteState::failed);
   CHECK(coordinator.metrics().put_back == 2);
   for (std::size_t worker = 0; worker < 2; ++worker) Flaky::fail(cluster.workers[worker], "worker/run", {.calls = 0});
@@ -482,7 +481,7 @@ TEST_CASE("functions that find a parameter server unavailable run again, up to a
   CHECK(error->host() == to_string(second));
   CHECK(std::string(error->what())
             .find("Parameter server 1 at " + to_string(second) +
-                  " is gone (functions have found it gone 3 times, worker ") == 0);
+                  " is lost (functions found it lost 3 times, most recently on worker ") == 0);
   CHECK_THROWS_AS(value.fetch(), dist::Unavailable);
   CHECK(coordinator.schedule(dist::function<twice>, 2).fetch() == 4);
   CHECK_NOTHROW(coordinator.join());
@@ -496,16 +495,16 @@ TEST_CASE("timeouts run again up to a total limit, and cancelled calls up to a h
   Cluster<Flaky> cluster(1, {.ignored_timeouts = 3}, {slow});
   const Local::Server server{slow, {}, {{"pull", [](Local::Exchange& exchange) { exchange.reply({}); }}}};
   auto& coordinator = cluster.coordinator;
-  const dist::rpc::Outcome late{dist::rpc::Failure::deadline, "nobody has answered", ""};
-  Flaky::fail(slow, "pull", {.calls = 10, .outcome = {dist::rpc::Failure::cancelled, "its channel has gone", ""}});
+  const dist::rpc::Outcome late{dist::rpc::Failure::deadline, "no reply has arrived", ""};
+  Flaky::fail(slow, "pull", {.calls = 10, .outcome = {dist::rpc::Failure::cancelled, "its channel was destroyed", ""}});
   CHECK(coordinator.schedule(CallServer{0}).fetch() == 5);
   CHECK(ran == 11);
-  Flaky::fail(slow, "pull", {.calls = 16, .outcome = {dist::rpc::Failure::cancelled, "its channel has gone", ""}});
+  Flaky::fail(slow, "pull", {.calls = 16, .outcome = {dist::rpc::Failure::cancelled, "its channel was destroyed", ""}});
   coordinator.schedule(CallServer{0});
   const auto cancelled = error_of<dist::RemoteError>([&] { coordinator.join(); });
   REQUIRE(cancelled);
   CHECK(cancelled->thrown() == "dist::RpcError");
-  CHECK(cancelled->why() == "its channel has gone");
+  CHECK(cancelled->why() == "its channel was destroyed");
   CHECK(ran == 27);
   Flaky::fail(slow, "pull", {.calls = 2, .outcome = late});
   CHECK(coordinator.schedule(CallServer{0}).fetch() == 5);
@@ -517,7 +516,7 @@ TEST_CASE("timeouts run again up to a total limit, and cancelled calls up to a h
   Flaky::fail(slow, "pull", {.outcome = late});
   coordinator.schedule(CallServer{0});
   CHECK(what_throws<dist::DeadlineExceeded>([&] { coordinator.join(); }) ==
-        "A scheduled function waited too long for parameter server 0 (nobody has answered). Give its calls a longer "
+        "A scheduled function waited too long for parameter server 0 (no reply has arrived). Give its calls a longer "
         "timeout, or see what keeps the server busy.");
   Flaky::fail(cluster.workers[0], "worker/run", {.outcome = late});
   coordinator.schedule(dist::function<twice>, 1);
@@ -557,8 +556,9 @@ TEST_CASE("a worker of another program is rejected by name") {
     coordinator.schedule(dist::function<twice>, 1);
     coordinator.join(10s);
   });
-  CHECK(words.find("Worker 0 at " + to_string(there) +
-                   " runs another program than its coordinator (its build is '0123abcd', that of the coordinator '") ==
+  CHECK(words.find(
+            "Worker 0 at " + to_string(there) +
+            " runs a different program from its coordinator (its build is '0123abcd', the coordinator's build is '") ==
         0);
 }
 
@@ -581,9 +581,8 @@ TEST_CASE("an added worker runs functions") {
   gate = true;
   coordinator.join();
   CHECK(what_throws([&] { coordinator.schedule_on(2, dist::function<twice>, 1); }) ==
-        "A function is scheduled on a worker that there is not (number 2 of 2 workers). Give a number below the number "
-        "of "
-        "workers.");
+        "A function is scheduled on a worker that does not exist (number 2 of 2 workers). Give a number below the "
+        "number of workers.");
 }
 
 TEST_CASE("a function for one worker runs there (spec L20)") {
@@ -641,7 +640,7 @@ TEST_CASE("the state of all workers is printed if no function finishes (spec L19
   CAPTURE(ending.stderr_text);
   CHECK(ending.says("dist: no scheduled function has ended for 0.0"));
   CHECK(ending.says(" s: 0 functions wait; worker 0 at here:"));
-  CHECK(ending.says(" runs dist::Function<"));
+  CHECK(ending.says(" has run dist::Function<"));
 }
 
 TEST_CASE("describe reports waiting and running functions") {
@@ -652,7 +651,7 @@ TEST_CASE("describe reports waiting and running functions") {
   coordinator.schedule(dist::function<twice>, 1);
   const std::string words = coordinator.describe();
   CHECK(words.find("1 function waits, the first for 0") == 0);
-  CHECK(words.find("; worker 0 at " + to_string(cluster.workers[0]) + " runs dist::Function<") != std::string::npos);
+  CHECK(words.find("; worker 0 at " + to_string(cluster.workers[0]) + " has run dist::Function<") != std::string::npos);
   CHECK(words.find(" for 0") != std::string::npos);
 }
 

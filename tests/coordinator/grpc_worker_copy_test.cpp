@@ -77,7 +77,8 @@ TEST_CASE("over TLS with certificates from the environment, a worker trains, and
   const std::string said = support::what_throws<dist::ServerUnavailable>([&] {
     const dist::server::Session<Grpc> session{{server}, {{.channel = {}, .wait_for_servers = 3s}}};
   });
-  CHECK(said.starts_with("Parameter server 0 at " + to_string(servers.front()) + " has not come within 3 s"));
-  CHECK(said.find("this task needs certificates, as DIST_TLS_CERT_FILE names one") != std::string::npos);
+  CHECK(
+      said.starts_with("Parameter server 0 at " + to_string(servers.front()) + " did not become available within 3 s"));
+  CHECK(said.find("this task needs certificates (DIST_TLS_CERT_FILE)") != std::string::npos);
   for (const char* const variable : {"DIST_TLS_CA_FILE", "DIST_TLS_CERT_FILE", "DIST_TLS_KEY_FILE"}) unsetenv(variable);
 }

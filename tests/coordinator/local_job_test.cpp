@@ -21,7 +21,7 @@ TEST_CASE("a second strategy on an ended job is an error at once") {
   { const dist::ParameterServer<dist::Local> strategy{resolver}; }
   CHECK_THROWS_WITH_AS(
       (dist::ParameterServer<dist::Local>{resolver}),
-      doctest::Contains("has ended (the coordinator that it served has done its work). Make another job"),
+      doctest::Contains("has ended (the coordinator that it served has finished its work). Create a new job"),
       dist::InvalidArgument);
 }
 

@@ -21,8 +21,8 @@ TEST_CASE("wait returns the result, and the first outcome counts (spec L08)") {
   RemoteResult result;
   CHECK(result.state() == RemoteState::not_ready);
   CHECK(support::what_throws<dist::DeadlineExceeded>([&] { static_cast<void>(result.wait(in(10ms))); }) ==
-        "The result of a scheduled function is not here in time (the function waits for a worker, or still runs). Give "
-        "fetch a longer timeout.");
+        "The result of a scheduled function did not arrive in time (the function waits for a worker, or still runs). "
+        "Give fetch a longer timeout.");
   std::thread worker([&] {
     std::this_thread::sleep_for(10ms);
     result.finish({std::byte{1}, std::byte{2}});

@@ -58,8 +58,8 @@ TEST_CASE("a RemoteValue waits for its result, and returns it every time (spec L
 
 TEST_CASE("an empty RemoteValue and one with invalid bytes are rejected") {
   CHECK(support::what_throws([] { static_cast<void>(RemoteValue<int>{}.fetch()); }) ==
-        "A RemoteValue has no function (it was made without one, and nothing was assigned to it). Assign what schedule "
-        "returns.");
+        "A RemoteValue has no function (it was made without one, and nothing was assigned to it). Assign the result of "
+        "schedule.");
   auto result = std::make_shared<Result>();
   result->finish(std::vector<std::byte>(3));
   CHECK_THROWS_AS(RemoteValue<int>{result}.fetch(), dist::ArchiveError);

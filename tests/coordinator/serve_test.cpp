@@ -94,7 +94,7 @@ TEST_CASE("a parameter server that workers find unavailable is lost, with its in
   REQUIRE(error);
   CHECK(error->rank() == 0);
   CHECK(error->host() == to_string(server_address));
-  CHECK(error->why().find("functions have found it gone 3 times, worker 0 at last: Parameter server 0 at ps0:1 is "
+  CHECK(error->why().find("functions found it lost 3 times, most recently on worker 0: Parameter server 0 at ps0:1 is "
                           "unavailable (no server of this process listens there, 3 times)") == 0);
   CHECK(coordinator.metrics().put_back == 2);
 }

@@ -112,13 +112,12 @@ TEST_CASE("an optimizer that scales by norms uses the norms of whole parameters,
       nn::With{nn::Lamb{.learning_rate = 0.05F}, nn::ClipNorm{0.1F}, nn::WeightDecay{0.1F, {"bias"}}}, 1);
   ServedJob<Local> job(2, 1, {.partitioner = dist::FixedShards{2}});
   Small net{job.strategy()};
-  CHECK(
-      support::what_throws([&] {
-        nn::Optimizer{job.strategy(), net, nn::Lamb{}};
-      }) ==
-      "Lamb cannot train a parameter that is divided among parameter servers (it scales each step by norms of a whole "
-      "parameter, and dense/kernel has 2 shards, each with a norm of its own). Give the ParameterServer a partitioner "
-      "that leaves the parameter whole, or none, or use nn::Adam or nn::AdamW.");
+  CHECK(support::what_throws([&] {
+          nn::Optimizer{job.strategy(), net, nn::Lamb{}};
+        }) ==
+        "Lamb cannot train a parameter that is divided among parameter servers (it scales each step by norms of a "
+        "whole parameter, and dense/kernel has 2 shards, each with its own norm). Give the ParameterServer a "
+        "partitioner that leaves the parameter whole, or no partitioner, or use nn::Adam or nn::AdamW.");
 }
 
 TEST_CASE("state of layers is on the servers: moving statistics and the counters of Dropout") {

@@ -37,7 +37,8 @@ TEST_CASE("a link sends queued functions to its worker until it is stopped") {
   const auto state = std::make_shared<dist::detail::CoordinatorState>(
       dist::CoordinatorOptions{}, dist::rpc::ChannelOptions{}, 1, std::vector<dist::net::Endpoint>{}, 4);
   const auto link = std::make_shared<dist::WorkerLink<Local>>(state, 3, workers[0]);
-  CHECK(link->describe() == "worker 3 at " + to_string(workers[0]) + " has not come for 0 s (it was not dialled yet)");
+  CHECK(link->describe() ==
+        "worker 3 at " + to_string(workers[0]) + " has not connected for 0 s (no connection was attempted yet)");
   const Closure first = closure(1), second = closure(2);
   state->queue.put(first);
   link->start({});

@@ -80,7 +80,7 @@ std::size_t busy_worker(const Coordinator& coordinator, std::size_t workers) {
     const std::string words = coordinator.describe();
     for (std::size_t worker = 0; worker < workers; ++worker) {
       const std::size_t at = words.find("worker " + std::to_string(worker) + " at ");
-      if (words.find(" runs ", at) < words.find(';', at)) busy = worker;
+      if (words.find(" has run ", at) < words.find(';', at)) busy = worker;
     }
     return busy < workers;
   }));

@@ -28,12 +28,11 @@ TEST_CASE("a resource is found by number and type, or throws the error of its cr
   session.keep(1, {nullptr, nullptr, {dist::rpc::Failure::handler, "no file", "dist::FileError"}});
   CHECK(session.resource(0, &type_mark<int>) == number.get());
   CHECK(what_throws<dist::ArchiveError>([&] { static_cast<void>(session.resource(0, &type_mark<float>)); }) ==
-        "A function asks for a resource that this worker does not have (resource 0 is of another type). Give a "
-        "function the "
-        "resources of its own coordinator.");
+        "A function uses a resource that this worker does not have (resource 0 is of another type). Give a function "
+        "resources of its coordinator only.");
   CHECK(what_throws<dist::ArchiveError>([&] { static_cast<void>(session.resource(2, &type_mark<int>)); }) ==
-        "A function asks for a resource that this worker does not have (none has the number 2). Give a function the "
-        "resources of its own coordinator.");
+        "A function uses a resource that this worker does not have (no resource has the number 2). Give a function "
+        "resources of its coordinator only.");
   try {
     static_cast<void>(session.resource(1, &type_mark<int>));
     FAIL("there is none");

@@ -93,8 +93,8 @@ TEST_CASE("a batch of a dataset of unknown size grows, and keeps its memory") {
 }
 
 TEST_CASE("batch rejects a dataset with more elements than its cardinality") {
-  CHECK_THROWS_WITH_AS(collect(Counting{5, Cardinality::known(3)} | batch(9)), doctest::Contains("it said 3"),
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(collect(Counting{5, Cardinality::known(3)} | batch(9)),
+                       doctest::Contains("cardinality() returned 3"), InvalidArgument);
 }
 
 TEST_CASE("batch reuses the caller's batch") {
@@ -109,8 +109,8 @@ TEST_CASE("batch reuses the caller's batch") {
 TEST_CASE("batch rejects a batch size of 0, and elements that differ in shape") {
   CHECK_THROWS_WITH_AS(static_cast<void>(batch(0)), doctest::Contains("batch_size is 0"), InvalidArgument);
   const auto growing = Counting{3} | dist::data::map([](int i) { return Tensor<int>{Shape{i < 2 ? 2U : 3U}}; });
-  CHECK_THROWS_WITH_AS(collect(growing | batch(3)), doctest::Contains("element 2 has shape [3], those before it [2]"),
-                       ShapeMismatch);
+  CHECK_THROWS_WITH_AS(collect(growing | batch(3)),
+                       doctest::Contains("element 2 has shape [3], the elements before it [2]"), ShapeMismatch);
   CHECK(collect(growing | batch(2)).size() == 2);
 }
 

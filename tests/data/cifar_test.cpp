@@ -106,7 +106,7 @@ TEST_CASE("CIFAR-100 has two labels") {
   CHECK(dist_test::collect(fine)[1].x[1] == 85);
   folder.write("test.bin", record({20, 99}));
   CHECK_THROWS_WITH_AS(static_cast<void>(cifar100(folder.path(), Split::test, CifarLabel::coarse)),
-                       doctest::Contains("test.bin' has a label that is no class (label 0 is 20, expected 0 to 19)"),
+                       doctest::Contains("test.bin' has a label that is not a class (label 0 is 20, expected 0 to 19)"),
                        FileError);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("invalid CIFAR files are rejected, naming the file") {
   folder.write("test_batch.bin", "");
   refuse(folder.path(), Split::test, "it has 0 bytes");
   folder.write("test_batch.bin", joined({record({3}), record({10})}));
-  refuse(folder.path(), Split::test, "has a label that is no class (label 1 is 10, expected 0 to 9)");
+  refuse(folder.path(), Split::test, "has a label that is not a class (label 1 is 10, expected 0 to 9)");
   folder.write("data_batch_1.bin", record({3}));
   refuse(folder.path(), Split::train, "data_batch_2.bin' cannot be opened");
 }

@@ -105,13 +105,13 @@ TEST_CASE("invalid cells are rejected with line, column and name") {
     CHECK_THROWS_WITH_AS(collect(flowers({file})), doctest::Contains(("File '" + file + "' " + because).c_str()),
                          FileError);
   };
-  refuse("1.5x,2,a,1,1,", "has a cell that is no f32 (line 3, column 1 ('length'): '1.5x')");
-  refuse("1,2.5,a,1,1,", "has a cell that is no i8 (line 3, column 2 ('kind'): '2.5')");
+  refuse("1.5x,2,a,1,1,", "has a cell that is not a valid f32 (line 3, column 1 ('length'): '1.5x')");
+  refuse("1,2.5,a,1,1,", "has a cell that is not a valid i8 (line 3, column 2 ('kind'): '2.5')");
   refuse("1,128,a,1,1,", "has a cell out of the range of i8 (line 3, column 2 ('kind'): '128')");
   refuse("1e99,2,a,1,1,", "has a cell out of the range of f32 (line 3, column 1 ('length'): '1e99')");
-  refuse("1,+-2,a,1,1,", "has a cell that is no i8 (line 3, column 2 ('kind'): '+-2')");
-  refuse("1,2,a,yes,1,", "has a cell that is no bool (line 3, column 4 ('known'): 'yes')");
-  refuse("1,2,a,1,one,", "has a cell that is no f64 (line 3, column 5 ('width'): 'one')");
+  refuse("1,+-2,a,1,1,", "has a cell that is not a valid i8 (line 3, column 2 ('kind'): '+-2')");
+  refuse("1,2,a,yes,1,", "has a cell that is not a valid bool (line 3, column 4 ('known'): 'yes')");
+  refuse("1,2,a,1,one,", "has a cell that is not a valid f64 (line 3, column 5 ('width'): 'one')");
   refuse("1,2,a,1,1", "has a row of another length (line 3 has 5 cells, the header row has 6)");
   refuse("1,2,a\"b,1,1,", "has a quote within a cell (line 3, column 3");
 }

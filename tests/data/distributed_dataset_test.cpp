@@ -235,10 +235,9 @@ TEST_CASE("distributing a shuffled dataset again for every epoch prints one warn
       for ([[maybe_unused]] const auto& step : distribute(shuffled)) {
       }
   };
-  CHECK(
-      said(6, anew) ==
-      "dist: a dataset was distributed again for every epoch, and is shuffled alike each time: call distribute_dataset "
-      "once, before the loop over epochs. DIST_WARNINGS=0 silences this.\n");
+  CHECK(said(6, anew) ==
+        "dist: a dataset was distributed again for every epoch, and is shuffled in the same order each time: call "
+        "distribute_dataset once, before the loop over epochs. DIST_WARNINGS=0 silences this.\n");
   CHECK(said(3, anew).empty());
   CHECK(said(6, [&](int epochs) {
           for (int epoch = 0; epoch < epochs; ++epoch)

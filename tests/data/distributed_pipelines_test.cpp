@@ -197,7 +197,7 @@ TEST_CASE("pipelines per replica of several workers, and for no replicas, are re
   const auto pipeline = [](const InputContext&) { return Counting{5} | batch(1); };
   CHECK_THROWS_WITH_AS(
       static_cast<void>(distribute_datasets_from_function(pipeline, 2, InputContext{2, 0, 4}, PipelinePerReplica{})),
-      doctest::Contains("there are 2 workers, only one can do that"), InvalidArgument);
+      doctest::Contains("the job has 2 workers, and this mode needs exactly one"), InvalidArgument);
   CHECK_THROWS_WITH_AS(
       static_cast<void>(distribute_datasets_from_function(pipeline, 0, InputContext{1, 0, 0}, PipelinePerWorker{})),
       doctest::Contains("1 pipelines for 0 replicas"), InvalidArgument);

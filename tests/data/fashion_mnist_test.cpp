@@ -101,7 +101,7 @@ TEST_CASE("files that do not match are rejected by name") {
     refuse(folder.path(), text);
   };
   with(images(2), labels({1, 2, 3}), "File IMAGES does not fit LABELS (2 images, 3 labels)");
-  with(images(2), labels({1, 10}), "File LABELS has a label that is no class (label 1 is 10, expected 0 to 9)");
+  with(images(2), labels({1, 10}), "File LABELS has a label that is not a class (label 1 is 10, expected 0 to 9)");
   with(images(2, 27), labels({1, 2}), "File IMAGES does not hold images of 28 x 28 (its shape is [2, 27, 27])");
   with(labels({1, 2}), labels({1, 2}), "File IMAGES does not hold images of 28 x 28 (its shape is [2])");
   with(images(2), images(1), "File LABELS does not hold labels (its shape is [1, 28, 28], expected one axis)");

@@ -82,7 +82,7 @@ TEST_CASE("data other than IDX are rejected by their first bytes") {
 
 TEST_CASE("another element type is rejected by name") {
   refuse<float>(two_by_three, "its type code is 8 (uint8), expected 13 (float32)");
-  refuse<std::uint8_t>(bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}), "its type code is 7 (no IDX type), expected 8 (uint8)");
+  refuse<std::uint8_t>(bytes({0, 0, 7, 1, 0, 0, 0, 1, 1}), "its type code is 7 (not an IDX type), expected 8 (uint8)");
 }
 
 TEST_CASE("ranks of 0 and above the maximum are rejected") {

@@ -153,7 +153,7 @@ TEST_CASE("folders without classes or images, and files of other formats, are re
   folder.write("a/1.row", "abc");
   folder.write("a/2.rev", "abc");
   refuse("File '" + folder.path() +
-         "/a/2.rev' is of no format that is read here (the names of images end with: row, line)");
+         "/a/2.rev' is not in a format that this dataset reads (the names of images must end with: row, line)");
   CHECK_THROWS_WITH_AS(image_folder<Row>(folder.path("nowhere")),
                        doctest::Contains("nowhere' cannot be read as a folder (No such file or directory)"), FileError);
 }

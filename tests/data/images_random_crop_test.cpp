@@ -84,6 +84,7 @@ TEST_CASE("random_crop rejects a padding of 0, and elements other than images") 
   CHECK_THROWS_WITH_AS(static_cast<void>(data::random_crop(0)), doctest::Contains("padding is 0"),
                        dist::InvalidArgument);
   const auto rows = data::tensor_slices(Tensor<float>{dist::Shape{1, 2}}) | data::random_crop(1);
-  CHECK_THROWS_WITH_AS(collect(rows), doctest::Contains("random_crop got what is no image (its shape is [2]"),
+  CHECK_THROWS_WITH_AS(collect(rows),
+                       doctest::Contains("random_crop received an element that is not an image (its shape is [2]"),
                        dist::ShapeMismatch);
 }

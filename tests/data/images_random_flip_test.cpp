@@ -82,7 +82,8 @@ TEST_CASE("labels and shapes are kept, and epochs differ") {
 
 TEST_CASE("random_flip rejects elements other than images, but accepts an image without pixels") {
   const auto rows = data::tensor_slices(Tensor<float>{dist::Shape{1, 2}}) | data::random_flip();
-  CHECK_THROWS_WITH_AS(collect(rows), doctest::Contains("random_flip got what is no image (its shape is [2]"),
+  CHECK_THROWS_WITH_AS(collect(rows),
+                       doctest::Contains("random_flip received an element that is not an image (its shape is [2]"),
                        dist::ShapeMismatch);
   const auto empty =
       data::tensor_slices(Tensor<float>{dist::Shape{8, 2, 0, 3}}) | data::random_flip(0, data::Flip::both);

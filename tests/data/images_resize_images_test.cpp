@@ -70,6 +70,6 @@ TEST_CASE("resize_images rejects a size of 0, and elements other than images wit
   CHECK_THROWS_WITH_AS(resized<float>({2, 0, 3}, {}, 1, 1), doctest::Contains("an image without pixels"),
                        dist::ShapeMismatch);
   CHECK_THROWS_WITH_AS(resized<float>({2, 2}, {1, 2, 3, 4}, 1, 1),
-                       doctest::Contains("resize_images got what is no image (its shape is [2, 2]"),
+                       doctest::Contains("resize_images received an element that is not an image (its shape is [2, 2]"),
                        dist::ShapeMismatch);
 }

@@ -23,9 +23,8 @@ TEST_CASE("the image is the element, or the x of an example") {
 
 TEST_CASE("arrays of another rank than 3 are rejected") {
   const Tensor<float> batch{dist::Shape{2, 1, 2, 1}};
-  CHECK_THROWS_WITH_AS(
-      static_cast<void>(with_image("random_flip", batch, [](auto) { return 0; })),
-      doctest::Contains("random_flip got what is no image (its shape is [2, 1, 2, 1], expected [height, "
-                        "width, channels])"),
-      dist::ShapeMismatch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(with_image("random_flip", batch, [](auto) { return 0; })),
+                       doctest::Contains("random_flip received an element that is not an image (its shape is [2, 1, 2, "
+                                         "1], expected [height, width, channels])"),
+                       dist::ShapeMismatch);
 }

@@ -76,7 +76,7 @@ TEST_CASE("an exception of the data is noted for the other workers and rethrown"
   CHECK_THROWS_WITH_AS(end.has_data([]() -> bool { throw std::runtime_error{"the file ends"}; }), "the file ends",
                        std::runtime_error);
   CHECK_THROWS_AS(end.has_data([]() -> bool { throw 7; }), int);
-  CHECK(notes == std::vector<std::string>{"the file ends", "what is not a std::exception"});
+  CHECK(notes == std::vector<std::string>{"the file ends", "an exception that is not a std::exception"});
   AgreedEnd alone{NoAgreement{}, Cardinality::unknown(), Remainder::keep};
   CHECK_THROWS_AS(alone.has_data([]() -> bool { throw std::runtime_error{"the file ends"}; }), std::runtime_error);
 }
@@ -131,10 +131,11 @@ TEST_CASE("infinite data that end later are an error, because the other workers 
   Meeting meeting{1};
   AgreedEnd end{MeetingAgreement{meeting}, Cardinality::infinite(), Remainder::keep};
   CHECK(end.runs(true));
-  CHECK_THROWS_WITH_AS(end.runs(false),
-                       "The data of a worker end although they are infinite (the other workers do not expect that, and "
-                       "would wait for this one). Let every worker's data have elements in each round of repeat().",
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      end.runs(false),
+      "The data of a worker ended although its dataset is infinite (the other workers do not expect that, and would "
+      "wait for this one). Make sure that the data of every worker has elements in each pass of repeat().",
+      InvalidArgument);
 }
 
 TEST_CASE("keep: only a worker without data waits for the others (spec I24)") {

@@ -271,5 +271,5 @@ TEST_CASE("rows of different shape cannot be joined") {
                          return Tensor<int>{Shape{1, rows[0] == 0 ? 2U : 3U}};
                        });
   CHECK_THROWS_WITH_AS((received(cycled_steps, growing, RebatchPlan{.batch_size = 2})),
-                       doctest::Contains("element 1 has shape [3], those before it [2]"), ShapeMismatch);
+                       doctest::Contains("element 1 has shape [3], the elements before it [2]"), ShapeMismatch);
 }

@@ -95,7 +95,7 @@ TEST_CASE("elements of different shape are rejected with index and shapes") {
   Tensor<float> batch;
   Stack<Tensor<float>>::allocate(batch, iota<float>({2, 3}), 4);
   CHECK_THROWS_WITH_AS(Stack<Tensor<float>>::place(batch, 2, iota<float>({3, 2})),
-                       doctest::Contains("element 2 has shape [3, 2], those before it [2, 3]"), ShapeMismatch);
+                       doctest::Contains("element 2 has shape [3, 2], the elements before it [2, 3]"), ShapeMismatch);
 }
 
 TEST_CASE("a batch larger than the address space is rejected before allocation") {

@@ -110,10 +110,10 @@ TEST_CASE("a feature that is missing, or of another kind, is rejected by name") 
                        "An example has no feature 'labels' (it has 'image', 'label', 'name', 'none'). Use one of its "
                        "names.",
                        InvalidArgument);
-  CHECK_THROWS_WITH_AS(static_cast<void>(parsed.ints("image")),
-                       doctest::Contains("Feature 'image' of an example is of another kind (it holds floats, asked for "
-                                         "integers)"),
-                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(parsed.ints("image")),
+      doctest::Contains("Feature 'image' of an example is of another kind (it holds floats, not integers)"),
+      InvalidArgument);
   CHECK_THROWS_WITH_AS(static_cast<void>(TfExample{}.bytes("x")), doctest::Contains("it has none"), InvalidArgument);
 }
 

@@ -49,14 +49,13 @@ TEST_CASE("a timeout names the key and the missing processes, and a late value i
     return support::what_throws<dist::DeadlineExceeded>([&] { static_cast<void>(keeper.get("devices/2", 20ms)); });
   };
   CHECK(message() ==
-        "Nobody has put the key 'devices/2' within 0.02 s (process 2 on host 'c' has not come). Start all processes, "
-        "with the same list of hosts.");
+        "No process has put the key 'devices/2' within 0.02 s (process 2 on host 'c' has not arrived). Start all "
+        "processes, with the same list of hosts.");
   Store second{options("2", 2)};
   CHECK_FALSE(second.try_get("devices/2"));
-  CHECK(
-      message() ==
-      "Nobody has put the key 'devices/2' within 0.02 s (all 3 processes have come). See what keeps them from putting "
-      "it.");
+  CHECK(message() ==
+        "No process has put the key 'devices/2' within 0.02 s (all 3 processes have arrived). Check what prevents them "
+        "from putting it.");
   second.put("devices/2", "4");
   CHECK(keeper.get("devices/2", 60s) == "4");
 }
@@ -64,8 +63,8 @@ TEST_CASE("a timeout names the key and the missing processes, and a late value i
 TEST_CASE("every call that waits for process 0 has a time limit") {
   Store second{options("3", 1)};
   const std::string expected =
-      "process 0 on host 'a', which keeps the values of all, has not come to keeper:3 within 0.05 s (the key 'x' is "
-      "asked for). Start it with the same address, and check that no firewall blocks the port.";
+      "process 0 on host 'a', which stores the values of all processes, did not arrive at keeper:3 within 0.05 s (the "
+      "key 'x' was requested). Start it with the same address, and check that no firewall blocks the port.";
   const auto message = [](auto&& call) { return support::what_throws<dist::DeadlineExceeded>(call); };
   CHECK(message([&] { static_cast<void>(second.get("x", 50ms)); }) == expected);
   CHECK(message([&] { static_cast<void>(second.try_get("x")); }) == expected);
@@ -86,7 +85,7 @@ TEST_CASE("the end of process 0 is an error for waiting processes") {
   keeper.reset();
   waiter.join();
   CHECK(said.find("Worker 0 on host a is gone (") == 0);
-  CHECK(said.find("while the key 'devices/0' is asked for") != std::string::npos);
+  CHECK(said.find("while the key 'devices/0' was requested") != std::string::npos);
 }
 
 TEST_CASE("a key has one value: the same one may be put again, another one is rejected with the first process") {
@@ -94,8 +93,8 @@ TEST_CASE("a key has one value: the same one may be put again, another one is re
   Store{options("5", 2)}.put("x", "1");
   keeper.put("x", "1");
   CHECK(support::what_throws<dist::InvalidArgument>([&] { keeper.put("x", "2"); }) ==
-        "The key 'x' is put twice, with different values (process 2 on host 'c' was first). Give each process keys of "
-        "its own.");
+        "The key 'x' is put twice, with different values (process 2 on host 'c' was first). Give each process its own "
+        "keys.");
   CHECK(keeper.try_get("x") == "1");
 }
 
@@ -105,7 +104,7 @@ TEST_CASE("processes with different counts are rejected, and so is one that is n
   two.hosts.pop_back();
   CHECK(support::what_throws<dist::RpcError>([&] {
           Store{two}.put("x", "1");
-        }).find("process 0 shares its values with 3, and process 1 is one of 2") != std::string::npos);
+        }).find("process 0 counts 3, and process 1 counts 2") != std::string::npos);
   CHECK(support::what_throws<dist::InvalidArgument>([] {
           Store{options("6", 3)};
         }).find("it is process 3, and the list has 3 hosts") != std::string::npos);

@@ -84,7 +84,7 @@ TEST_CASE("calls are accepted once, from callers with the secret, with the prove
   const rpc::RequestHead first = client.head("push", 10), second = client.head("push", 10);
   CHECK(said(server, second) == "taken");
   CHECK(said(server, first) == "taken");
-  CHECK(said(server, first) == "the call has come before");
+  CHECK(said(server, first) == "the server has already received this call");
   CHECK(said(server, client.head("push", 10), "pull") == "the caller does not know the secret of the job");
   for (auto change : {+[](rpc::RequestHead& head) { ++head.size; }, +[](rpc::RequestHead& head) { ++head.number; },
                       +[](rpc::RequestHead& head) { head.proof[3] ^= std::byte{1}; },
@@ -96,7 +96,7 @@ TEST_CASE("calls are accepted once, from callers with the secret, with the prove
   }
   rpc::ClientSession without{""};
   CHECK_FALSE(without.must_greet());
-  CHECK(said(server, without.head("push", 10)) == "the caller has no secret, and this job has one");
+  CHECK(said(server, without.head("push", 10)) == "the caller has no secret, but this job has one");
 }
 
 TEST_CASE("a client accepts a server with the secret, and greets another one again") {

@@ -46,20 +46,21 @@ TEST_CASE("an error names the call, the server, the reason and a suggestion, and
   using enum rpc::Failure;
   const std::pair<rpc::Failure, std::string> expected[] = {
       {deadline,
-       "Call 'push' to ps:1 has no reply in time (so). Give the call a longer timeout, or see what keeps the server "
-       "busy."},
+       "Call 'push' to ps:1 received no reply in time (so). Give the call a longer timeout, or see what keeps the "
+       "server busy."},
       {cancelled, "Call 'push' to ps:1 was cancelled (so). Call again if the result is wanted."},
       {lost,
-       "Call 'push' to ps:1 did not reach the server, or lost it (so). See whether the server still runs, listens at "
-       "this "
-       "address, and can be reached."},
+       "Call 'push' to ps:1 did not reach the server, or lost its connection (so). Check whether the server still "
+       "runs, listens at this address, and can be reached."},
       {refused,
        "Call 'push' to ps:1 was refused (so). Start all tasks of the job from one build, with the same "
        "DIST_JOB_SECRET, "
        "the same addresses, and certificates of the same authorities, or none."},
       {unknown_method,
-       "Call 'push' to ps:1 asks for what the server does not do (so). Start all tasks of the job from one build."},
-      {handler, "Call 'push' to ps:1 failed there with OfUser (so). See what the server was asked to do."}};
+       "Call 'push' to ps:1 names a method that the server does not have (so). Start all tasks of the job from one "
+       "build."},
+      {handler,
+       "Call 'push' to ps:1 failed on the server with OfUser (so). Check the request that the server received."}};
   for (const auto& [failure, said] : expected) {
     const dist::RpcError error{"push", "ps:1", {failure, "so", "OfUser"}};
     CHECK(error.what() == said);
@@ -79,15 +80,15 @@ TEST_CASE("an exception of a handler is described by its type and text") {
   CHECK(standard.why == "too far");
   const rpc::Outcome other = outcome_of([] { throw OfUser{}; });
   CHECK(other.thrown.ends_with("(anonymous namespace)::OfUser"));
-  CHECK(other.why == "an exception that is no std::exception");
+  CHECK(other.why == "an exception that is not a std::exception");
 }
 
 TEST_CASE("methods are found by name, and listed if one is missing") {
   const std::vector<rpc::Method<int>> methods{{"pull", {}}, {"push", {}}};
   CHECK(rpc::find_method(methods, "push") == &methods[1]);
   CHECK(rpc::find_method(methods, "pus") == nullptr);
-  CHECK(rpc::known_methods(methods) == "it knows 'pull', 'push'");
-  CHECK(rpc::known_methods(std::vector<rpc::Method<int>>{}) == "it knows none");
+  CHECK(rpc::known_methods(methods) == "it has 'pull', 'push'");
+  CHECK(rpc::known_methods(std::vector<rpc::Method<int>>{}) == "it has none");
 }
 
 TEST_CASE("a list of weak pointers drops expired ones") {

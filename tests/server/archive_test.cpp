@@ -195,17 +195,17 @@ TEST_CASE("invalid bytes are rejected with the expected type") {
   CHECK(refusal(0, bytes_of(std::uint8_t{1})) ==
         "The greeting ends early (4 bytes of int were expected, 1 are left)" + end);
   CHECK(refusal(0, bytes_of(1, std::uint8_t{2})) == "The greeting is longer than its values (1 bytes are left)" + end);
-  CHECK(refusal(false, bytes_of(std::uint8_t{2})) == "The greeting has what is no bool (the byte 2)" + end);
+  CHECK(refusal(false, bytes_of(std::uint8_t{2})) == "The greeting contains an invalid bool (the byte 2)" + end);
   CHECK(refusal(std::optional<int>{}, bytes_of(std::uint8_t{7})) ==
-        "The greeting has what is no bool (the byte 7)" + end);
+        "The greeting contains an invalid bool (the byte 7)" + end);
   CHECK(refusal(std::string{}, bytes_of(~std::uint64_t{})) ==
-        "The greeting announces too much (a std::string of 18446744073709551615 elements, for which 0 bytes are too "
-        "few)" +
+        "The greeting declares too many elements (a std::string with 18446744073709551615 elements, but only 0 bytes "
+        "are left)" +
             end);
   CHECK(refusal(std::vector<double>{}, bytes_of(std::uint64_t{2}, 1.0f, 1.0f, 1.0f))
-            .find("of 2 elements, for which 12 bytes") != std::string::npos);
+            .find("with 2 elements, but only 12 bytes") != std::string::npos);
   CHECK(refusal(std::vector<Inner>{}, bytes_of(std::uint64_t{2}, std::uint64_t{0}, std::uint8_t{0}))
-            .find("of 2 elements, for which 9 bytes") != std::string::npos);
+            .find("with 2 elements, but only 9 bytes") != std::string::npos);
   CHECK(refusal(Fraction{1, 1}, bytes_of(1, 0)) == "A fraction has no value (it is divided by 0). Send another one.");
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("invalid shapes, tensors and slices are rejected before memory is allo
   const std::size_t half = std::size_t{1} << 32;
   CHECK(refusal(dist::Shape{}, bytes_of(Extents(7, 1))).find("no dist::Shape (7 axes)") != std::string::npos);
   CHECK(refusal(dist::Shape{}, bytes_of(Extents{half, half})).find("no dist::Shape") != std::string::npos);
-  CHECK(refusal(dist::Tensor<float>{}, bytes_of(Extents{half, 8}, 1.0f)).find("announces too much") !=
+  CHECK(refusal(dist::Tensor<float>{}, bytes_of(Extents{half, 8}, 1.0f)).find("declares too many elements") !=
         std::string::npos);
   CHECK(refusal(dist::Tensor<bool>{}, bytes_of(Extents{1}, std::uint8_t{3})).find("no bool") != std::string::npos);
   const std::vector<std::int64_t> rows{1};
@@ -239,14 +239,13 @@ TEST_CASE("deeply nested lists do not exhaust the stack") {
   CHECK(from_bytes<Node>(to_bytes(deepest)) == deepest);
   const Node too_deep{0, {deepest}};
   CHECK(what_throws<dist::InvalidArgument>([&] { static_cast<void>(to_bytes(too_deep)); }) ==
-        "A value cannot be sent (it has more than 64 lists in each other). Send its parts in one list, with numbers "
-        "instead "
-        "of lists in lists.");
+        "A value cannot be sent (it has more than 64 levels of nested lists). Send its parts in one flat list, with "
+        "indices instead of nested lists.");
   ArchiveWriter hostile;
   for (int depth = 0; depth < 1'000'000; ++depth) hostile.put(depth).put(std::uint64_t{1});
   CHECK(what_throws<ArchiveError>([&] {
           static_cast<void>(from_bytes<Node>(hostile.content()));
-        }).find("its lists nest too deep") != std::string::npos);
+        }).find("its lists are nested too deeply") != std::string::npos);
 }
 
 namespace {

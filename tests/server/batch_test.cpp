@@ -161,9 +161,9 @@ TEST_CASE("waiting for unsent parts throws, and they are never sent") {
   Four four;
   {
     auto push = four.batch.push_uniform(four.shards[0], dist::sum, 1.0F);
-    CHECK(support::what_throws<dist::InvalidArgument>([&] { push.wait(); }) ==
-          "Nobody answers the parts of a batch (it was not sent). Call its send() before what it pulls or pushes is "
-          "waited for.");
+    CHECK(
+        support::what_throws<dist::InvalidArgument>([&] { push.wait(); }) ==
+        "A batch has no reply to wait for (it was not sent). Call its send() before waiting for its pulls or pushes.");
     const Batch other = std::exchange(four.batch, Batch{four.servers.clients<Local>()});
   }
   four.batch.send();

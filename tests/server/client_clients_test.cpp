@@ -17,6 +17,6 @@ TEST_CASE("there is one client per server, and a new one for another incarnation
   const auto second = clients.of(0, 8);
   CHECK(second != first);
   CHECK(second->incarnation() == 8);
-  CHECK_THROWS_WITH_AS((void)clients.of(2, 7), doctest::Contains("There is no parameter server 2 (the job has 2)"),
+  CHECK_THROWS_WITH_AS((void)clients.of(2, 7), doctest::Contains("The job has no parameter server 2 (it has 2)"),
                        dist::InvalidArgument);
 }

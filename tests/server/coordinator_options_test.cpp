@@ -27,7 +27,6 @@ TEST_CASE("invalid options are rejected by name") {
   options = {};
   options.server_failures = 0;
   CHECK(support::what_throws<dist::InvalidArgument>([&] { dist::detail::validate(options); }) ==
-        "The option server_failures of a coordinator is 0 (no call to a parameter server may fail then). Give 1, so "
-        "that the "
-        "first failure is an error, or more.");
+        "The option server_failures of a coordinator is 0 (then no call to a parameter server may fail). Give 1 or "
+        "more: with 1, the first failure is an error.");
 }

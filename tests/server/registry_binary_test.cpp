@@ -55,10 +55,9 @@ TEST_CASE("a program without a build id has the checksum of its file") {
   std::ofstream{file} << "123456780";
   CHECK(identity(file) != "crc32c 839206e3 of 9 bytes");
   CHECK(dist::detail::identity_of({0, file, "ab12"}) == "ab12");
-  CHECK(
-      support::what_throws<dist::FileError>([&] { static_cast<void>(identity("/nowhere/program")); }) ==
-      "File '/nowhere/program' cannot be read, to tell this program from others (No such file or directory). Link the "
-      "program with a build id (-Wl,--build-id).");
+  CHECK(support::what_throws<dist::FileError>([&] { static_cast<void>(identity("/nowhere/program")); }) ==
+        "File '/nowhere/program' cannot be read to identify this program (No such file or directory). Link the program "
+        "with a build id (-Wl,--build-id).");
 }
 
 TEST_CASE("functions of a program and of a library have different modules in their numbers") {
@@ -79,8 +78,7 @@ TEST_CASE("an address outside all modules has no number") {
   int on_stack = 0;
   CHECK(support::what_throws<dist::InvalidArgument>(
             [&] { static_cast<void>(dist::detail::code_place_of(reinterpret_cast<std::uintptr_t>(&on_stack))); }) ==
-        "A function has no number that other processes know (its address is in no program or library). Register "
-        "functions of "
-        "the program, not code that is made at run time.");
+        "A function cannot be identified in other processes (its address is not in a program or library). Register "
+        "functions of the program, not code that is generated at run time.");
   CHECK_THROWS_AS(static_cast<void>(dist::detail::code_place_of(0)), dist::InvalidArgument);
 }

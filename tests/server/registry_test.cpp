@@ -107,7 +107,7 @@ TEST_CASE("only numbers of registered functions are found") {
       what_throws([] {
         static_cast<void>(Table::find({1, 2}));
       }) ==
-      dist::concat("A message asks for a function that this program does not have (no function of type ",
+      dist::concat("A message names a function that this program does not have (no function of type ",
                    dist::detail::type_name<int(int)>(),
                    " is registered at 2 of module 1). Start all processes of the job from one build of the program."));
 }

@@ -118,11 +118,10 @@ TEST_CASE("the wait for a coordinator has a limit") {
     });
   };
   CHECK(refusal() ==
-        "ps 0 at ps0:1 has no coordinator (a coordinator has not come within 0.06 s). Start the coordinator with the "
-        "same "
-        "list of tasks, or wait for it for longer (wait_for_coordinator).");
+        "ps 0 at ps0:1 has no coordinator (a coordinator did not connect within 0.06 s). Start the coordinator with "
+        "the same list of tasks, or wait longer for it (wait_for_coordinator).");
   cluster.add({TaskType::chief, 0}, "chief:1");
-  CHECK(refusal().find("(chief 0 at chief:1 has not come within 0.06 s)") != std::string::npos);
+  CHECK(refusal().find("(chief 0 at chief:1 did not connect within 0.06 s)") != std::string::npos);
 }
 
 TEST_CASE("a parameter server keeps its variables for another coordinator (spec L22)") {
@@ -149,17 +148,16 @@ TEST_CASE("a process that has lost its coordinator fails") {
   {
     ServedThread server{cluster, ps_0, lingering(0ms)};
     fail_with_variable(cluster);
-    CHECK(
-        what_throws<dist::CoordinatorUnavailable>([&] { static_cast<void>(server.result()); }) ==
-        "ps 0 at ps0:1 has lost its coordinator (a coordinator has gone without a word). Start the job again from its "
-        "last checkpoint.");
+    CHECK(what_throws<dist::CoordinatorUnavailable>([&] { static_cast<void>(server.result()); }) ==
+          "ps 0 at ps0:1 has lost its coordinator (a coordinator disconnected without notice). Start the job again "
+          "from its last checkpoint.");
   }
   cluster.add({TaskType::chief, 0}, "chief:1");
   ServedThread server{cluster, ps_0, lingering(200ms)};
   fail_with_variable(cluster);
   CHECK(what_throws<dist::CoordinatorUnavailable>([&] {
           static_cast<void>(server.result());
-        }).find("(chief 0 at chief:1 has gone without a word, and has not come back within 0.2 s)") !=
+        }).find("(chief 0 at chief:1 disconnected without notice, and did not return within 0.2 s)") !=
         std::string::npos);
 }
 
@@ -179,10 +177,9 @@ TEST_CASE("a process ends with the status set by its coordinator") {
     FAIL("the end of a preempted job is no end of its work");
   } catch (const dist::Preempted& error) {
     CHECK(dist::exit_code(error) == 42);
-    CHECK(
-        std::string{error.what()} ==
-        "ps 0 at ps0:1 ends because the job was told to end (a coordinator has ended it with status 42). Start the job "
-        "again: it goes on.");
+    CHECK(std::string{error.what()} ==
+          "ps 0 at ps0:1 exits because the job received a stop request (a coordinator ended the job with status 42). "
+          "Start the job again: it continues.");
   }
   const dist::detail::SignalFlag flag{SIGUSR2};  // clears the status
 }

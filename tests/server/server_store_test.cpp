@@ -190,10 +190,9 @@ TEST_CASE("gradients outside a step are rejected") {
   auto& cached = *dist::ServerStore<Local>::on_servers(variable);
   const std::vector<float> gradients(2);
   const auto functor = [](std::size_t) { return dist::Sum{}; };
-  CHECK(
-      support::what_throws([&] {
-        cache.push_updates(cached, {0, 1}, std::span<const float>{gradients}, functor, 0);
-      }) ==
-      "On a ParameterServer gradients were to be applied outside a step (no function runs). Call it in a function that "
-      "a ClusterCoordinator schedules, or in strategy.run.");
+  CHECK(support::what_throws([&] {
+          cache.push_updates(cached, {0, 1}, std::span<const float>{gradients}, functor, 0);
+        }) ==
+        "On a ParameterServer, gradients cannot be applied outside a step (no function is running). Call it in a "
+        "function that a ClusterCoordinator schedules, or in strategy.run.");
 }

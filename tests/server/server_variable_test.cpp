@@ -154,8 +154,7 @@ TEST_CASE("bytes of inconsistent shards are rejected") {
   dist::ArchiveWriter archive;
   archive.put(std::string{"table"}).put(std::uint32_t{2});
   for (const Shard& shard : two_shards({2, 9})) archive.put(shard);
-  CHECK_THROWS_WITH_AS((void)sent(archive.take()), doctest::Contains("no shards that fit together"),
-                       dist::ArchiveError);
+  CHECK_THROWS_WITH_AS((void)sent(archive.take()), doctest::Contains("do not fit together"), dist::ArchiveError);
   CHECK_THROWS_AS((void)sent(dist::ArchiveWriter{}.put(std::string{"table"}).put(std::uint32_t{0}).take()),
                   dist::ArchiveError);
   CHECK_THROWS_AS((void)sent(dist::ArchiveWriter{}.put(std::string{"table"}).put(~std::uint32_t{0}).take()),

@@ -63,8 +63,8 @@ TEST_CASE("a session waits for all parameter servers, and names missing ones (sp
   CHECK(what_throws<dist::ServerUnavailable>([&] {
           const Session session{served(cluster_of(3)), options};
         }) ==
-        "Parameter server 1 at ps1:1 has not come within 0.1 s (ps 1 at ps1:1: nobody has answered there, ps 2 at "
-        "ps2:1: nobody has answered there). Start it, or wait for it for longer (wait_for_servers).");
+        "Parameter server 1 at ps1:1 did not become available within 0.1 s (ps 1 at ps1:1: no process has answered "
+        "there, ps 2 at ps2:1: no process has answered there). Start it, or wait longer for it (wait_for_servers).");
   CHECK(first.state() == State::lost);  // it does not end, because the coordinator may be restarted
 
   std::optional<Process> second;
@@ -187,12 +187,12 @@ TEST_CASE("processes of other tasks and other jobs are rejected by name") {
   options.channel.secret = "another";
   CHECK(what_throws<dist::RpcError>([&] {
           const Session session{served(cluster_of(1)), options};
-        }).find("was refused (another secret)") != std::string::npos);
+        }).find("was refused (the secrets differ)") != std::string::npos);
   other.server.reset();
   const Local::Server foreign{{"ps0", "1"}, {}, {}};
   CHECK(what_throws<dist::RpcError>([&] {
           const Session session{served(cluster_of(1)), patient()};
-        }).find("asks for what the server does not do") != std::string::npos);
+        }).find("names a method that the server does not have") != std::string::npos);
 }
 
 TEST_CASE("a parameter server with variables of a lost coordinator is an error, unless it is taken over") {
@@ -206,9 +206,8 @@ TEST_CASE("a parameter server with variables of a lost coordinator is an error, 
   CHECK(what_throws<dist::ServerUnavailable>([&] {
           const Session second{served(cluster_of(1)), patient()};
         }) ==
-        "Parameter server 0 at ps0:1 holds the variables of another coordinator (it has lost that one, and waits for "
-        "it to "
-        "come back). Start the whole job again, or take the variables over (SessionOptions::takes_over).");
+        "Parameter server 0 at ps0:1 holds the variables of another coordinator (it has lost that coordinator, and "
+        "waits for its return). Start the whole job again, or take over the variables (SessionOptions::takes_over).");
   SessionOptions options = patient();
   options.takes_over = true;
   {
@@ -226,7 +225,7 @@ TEST_CASE("a task thread that has ended with its coordinator is an error for ano
   CHECK(what_throws<dist::InvalidArgument>([&] {
           const Session session{served(cluster_of(1)), patient()};
         }) ==
-        "ps 0 at ps0:1 has ended (the coordinator that it served has done its work). Make another job for another "
+        "ps 0 at ps0:1 has ended (the coordinator that it served has finished its work). Create a new job for another "
         "coordinator, such as a dist::LocalJob.");
 }
 

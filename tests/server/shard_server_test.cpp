@@ -191,8 +191,8 @@ TEST_CASE("requests for another store, without a number or of another program ar
   ArchiveReader of_own{own}, of_other{other};
   CHECK_NOTHROW(held.store.greet(of_own));
   CHECK(support::what_throws<StoreError>([&] { static_cast<void>(held.store.greet(of_other)); }) ==
-        "A caller runs another program than this server (its build is 'abcd', the server's " + dist::binary_identity() +
-            "). Start all tasks of the job from one build.");
+        "A caller runs a different program from this server (its build is 'abcd', the server's build is " +
+            dist::binary_identity() + "). Start all tasks of the job from one build.");
 }
 
 TEST_CASE("truncated and modified requests are rejected, and change nothing") {
@@ -244,8 +244,8 @@ TEST_CASE("a pull with the current version gets only the version, until the shar
   CHECK(seen[1].version == 1);
   CHECK(seen[1].bytes == 16);
   CHECK(support::what_throws<StoreError>([&] { (void)pull(2); }) ==
-        "A pull knows a version that there was not (number 2 of Shard 'w' (number 1), which is at 1). Give the version "
-        "that a pull or a push of this shard returned.");
+        "A pull names a version that does not exist (number 2 of Shard 'w' (number 1), which is at 1). Give the "
+        "version that a pull or a push of this shard returned.");
 }
 
 TEST_CASE("truncated and modified pulls are rejected, or answered with the requested elements") {

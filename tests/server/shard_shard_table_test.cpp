@@ -33,10 +33,9 @@ TEST_CASE("a store finds its shards by id") {
   table.add(shard(table, 1));
   CHECK(table.find(2) == second);
   CHECK(table.require(2) == second);
-  CHECK(
-      support::what_throws<dist::StoreError>([&] { table.add(shard(table, 2)); }) ==
-      "Shard 'w' (number 2) cannot be created (the server has a shard of this number). Drop that one first, or take it "
-      "over.");
+  CHECK(support::what_throws<dist::StoreError>([&] { table.add(shard(table, 2)); }) ==
+        "Shard 'w' (number 2) cannot be created (the server already has a shard with this number). Drop that shard "
+        "first, or take it over.");
   const std::vector<dist::server::ShardInfo> all = table.list();
   REQUIRE(all.size() == 2);
   CHECK(all[0].spec.id == 1);
@@ -45,7 +44,7 @@ TEST_CASE("a store finds its shards by id") {
   CHECK(table.find(2) == nullptr);
   CHECK(support::what_throws<dist::StoreError>([&] {
           static_cast<void>(table.require(2));
-        }).starts_with("This server has no shard 2 (none was created, or it was dropped)."));
+        }).starts_with("This server has no shard 2 (it was not created, or it was dropped)."));
 }
 
 TEST_CASE("another process requests a shard once, and again after the store has dropped it") {

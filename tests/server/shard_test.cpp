@@ -162,8 +162,8 @@ TEST_CASE("a process that ends with a locked shard blocks no one, and is named i
     locked.change([] { _exit(0); });
   });
   const std::string said = support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock()); });
-  CHECK(said == "Shard 'w' (number 1) is half changed (process " + std::to_string(child) +
-                    " ended while it changed it). Restart the job from its last checkpoint.");
+  CHECK(said == "Shard 'w' (number 1) is partly updated (process " + std::to_string(child) +
+                    " ended during an update). Restart the job from its last checkpoint.");
   CHECK(problem_of([&] { static_cast<void>(seen.lock()); }) == Problem::half_changed);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("a process that locks a shard for too long is named") {
   const Shard::Locked locked = shard.lock();
   CHECK(support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock(std::chrono::milliseconds{2})); }) ==
         "Shard 'w' (number 1) is in use (process " + std::to_string(getpid()) +
-            " has locked it for 2 ms). See what that process does: a debugger may have stopped it.");
+            " has locked it for 2 ms). Check what that process does: a debugger may have stopped it.");
 }
 
 TEST_CASE("a process stopped by a signal with a locked shard is named long before the time limit") {
@@ -244,8 +244,8 @@ TEST_CASE("a process stopped by a signal with a locked shard is named long befor
   const auto begin = std::chrono::steady_clock::now();
   CHECK(support::what_throws<dist::StoreError>([&] { static_cast<void>(shard.lock()); }) ==
         "Shard 'w' (number 1) is in use (process " + std::to_string(other[0]) +
-            ", which a signal has stopped, has locked it). Let that process go on, or restart the job from its last "
-            "checkpoint.");
+            " has locked it, and a signal has stopped that process). Let that process continue, or restart the job "
+            "from its last checkpoint.");
   CHECK(std::chrono::steady_clock::now() - begin < Shard::longest_wait);
   kill(other[0], SIGCONT);
   CHECK(other.wait() == std::vector<int>{0});

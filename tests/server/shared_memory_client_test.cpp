@@ -159,8 +159,8 @@ TEST_CASE("a process that ends during a push is named to all others") {
   CHECK(client.wait() == std::vector<int>{0});
   for (int again = 0; again < 2; ++again)
     CHECK(support::what_throws<StoreError>([&] { static_cast<void>(elements_of(*store)); }) ==
-          "Shard 'w' (number 1) is half changed (process " + std::to_string(number) +
-              " ended while it changed it). Restart the job from its last checkpoint.");
+          "Shard 'w' (number 1) is partly updated (process " + std::to_string(number) +
+              " ended during an update). Restart the job from its last checkpoint.");
 }
 
 TEST_CASE("a reader sees each shard atomically while others change it") {

@@ -139,8 +139,8 @@ TEST_CASE("local steps pull once, push nothing and reject gradients") {
                 *ShardServer::on_servers(variable), {0, 1}, std::span<const float>{gradients},
                 [](std::size_t) { return dist::Sum{}; }, 0);
           }) ==
-          "On a ParameterServer gradients were to be applied outside a step (an evaluation or a prediction goes on). "
-          "Call it in a function that a ClusterCoordinator schedules, or in strategy.run.");
+          "On a ParameterServer, gradients cannot be applied outside a step (an evaluation or a prediction is "
+          "running). Call it in a function that a ClusterCoordinator schedules, or in strategy.run.");
   }
   CHECK(Counted::take("store.pull") == 1);
   CHECK(Counted::take("store.push") == 0);

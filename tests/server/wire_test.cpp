@@ -162,9 +162,8 @@ TEST_CASE("replies that do not match the pull are rejected") {
   CHECK(refused(with({{7, 12}, {9, 0}, {8, 16}}, 20)).starts_with("A reply ends early"));
   CHECK(refused(with({{7, 12}, {9, 0}, {8, 16}}, 29)).starts_with("A reply is longer than its values"));
   CHECK(refused(with({{7, 12}, {9, 0}, {8, 8}}, 20)) ==
-        "A pull of shard 3 has no room for its elements (they are 8 bytes, there is room for 16). Give memory of the "
-        "size "
-        "of the shard.");
+        "A pull of shard 3 does not fit its memory (its elements are 8 bytes, the memory has 16). Give memory of the "
+        "size of the shard.");
   CHECK(refused(with({{7, 12}, {9, 0}}, 28)).starts_with("A reply is for another request (2 shards, not 3)"));
   CHECK(refused(with({}, 0)).starts_with("A reply is for another request (0 shards, not 3)"));
 

@@ -10,6 +10,6 @@ TEST_CASE("require_text rejects empty and unprintable strings") {
   CHECK_THROWS_WITH_AS(require_text("a tag", ""), doctest::Contains("An event file got a tag that is empty"),
                        InvalidArgument);
   for (const char* words : {"\xFF", "a\nb", "cut \xC3"})
-    CHECK_THROWS_WITH_AS(require_text("a tag", words), doctest::Contains("An event file got a tag that is no text"),
+    CHECK_THROWS_WITH_AS(require_text("a tag", words), doctest::Contains("An event file got a tag that is not text"),
                          InvalidArgument);
 }

@@ -82,7 +82,7 @@ TEST_CASE("images are strings: width, height, then one PNG file each") {
   CHECK(tensor.strings(8) == std::vector<std::string>{"3", "2", png, png});
   CHECK_THROWS_WITH_AS(static_cast<void>(image_value({})), doctest::Contains("has no images"), InvalidArgument);
   const Image gif[] = {{1, 1, "GIF89a"}};
-  CHECK_THROWS_WITH_AS(static_cast<void>(image_value(gif)), doctest::Contains("is no PNG file"), InvalidArgument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(image_value(gif)), doctest::Contains("is not a PNG file"), InvalidArgument);
 }
 
 TEST_CASE("text is one string without axes") {

@@ -49,5 +49,5 @@ TEST_CASE("an inconsistent graph is rejected by name") {
          "Node 'a' of a graph has an unknown input (no node is called 'b')");
   refuse({{.name = "", .op = "A"}}, "the name of a node that is empty");
   refuse({{.name = "a", .op = ""}}, "an op of node 'a' that is empty");
-  refuse({{.name = "a", .op = "A", .attributes = {{"\n", ""}}}}, "an attribute of node 'a' that is no text");
+  refuse({{.name = "a", .op = "A", .attributes = {{"\n", ""}}}}, "an attribute of node 'a' that is not text");
 }

@@ -19,7 +19,7 @@ bool ClosureQueue::wait(detail::ConditionVariable& changed, std::unique_lock<std
 
 DIST_INLINE ClosureQueue::ClosureQueue(std::size_t capacity) : capacity_(capacity) {
   if (capacity == 0)
-    throw InvalidArgument("A queue of scheduled functions is given no room", "its capacity is 0",
+    throw InvalidArgument("A queue of scheduled functions has no room", "its capacity is 0",
                           "Give it room for at least one function");
 }
 DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
@@ -30,7 +30,7 @@ DIST_INLINE void ClosureQueue::put(Closure closure, Until until) {
     if (!wait(room_, lock, until, [&] { return error_ || has_room(); }))
       throw DeadlineExceeded("A function was not scheduled in time",
                              concat(waiting_.size(), " others wait for a worker, and ", in_flight_, " run"),
-                             "Call join more often, add workers, or wait for longer");
+                             "Call join more often, add workers, or wait longer");
     throw_error(lock, until);
   }
   if (closed_) throw Cancelled("A function was not scheduled", "its coordinator has ended");
@@ -220,7 +220,7 @@ DIST_INLINE void ClosureQueue::throw_error(std::unique_lock<std::mutex>& lock, U
 [[gnu::cold]] DIST_INLINE void ClosureQueue::throw_late() const {
   throw DeadlineExceeded("The scheduled functions have not ended in time",
                          concat(waiting_.size(), " wait for a worker, and ", in_flight_, " run"),
-                         "Wait for longer, or see what the workers do");
+                         "Wait longer, or see what the workers do");
 }
 
 }  // namespace dist

@@ -124,7 +124,7 @@ class ClusterCoordinator {
   template <class F, class... Arguments>
   auto schedule_on(std::size_t worker, const F& function, const Arguments&... arguments) {
     if (worker >= num_workers())
-      throw InvalidArgument("A function is scheduled on a worker that there is not",
+      throw InvalidArgument("A function is scheduled on a worker that does not exist",
                             concat("number ", worker, " of ", num_workers(), " workers"),
                             "Give a number below the number of workers");
     return put<std::decay_t<const F&>, detail::OnWire<std::decay_t<const Arguments&>>...>(worker, function,
@@ -294,14 +294,14 @@ class ClusterCoordinator {
   [[nodiscard]] PerWorker<X> on_wire(const X& object) {
     constexpr bool has_strategy = HasWorkerStrategy<Strategy>;
     static_assert(has_strategy,
-                  "a network, an optimizer, a metric or a model is an argument of functions that the "
+                  "a network, an optimizer, a metric or a model can only be an argument of a function that the "
                   "coordinator of a dist::ParameterServer schedules");
     if constexpr (has_strategy) {
       const VariablesMade& made = object.variables_made();
       if (made.strategy() != strategy_)
         throw WrongStrategy(
             concat("An object of another strategy was given to a scheduled function: ", detail::type_name<X>()),
-            concat("the coordinator has ", strategy_->describe()), "Make it with the strategy of the coordinator");
+            concat("the coordinator uses ", strategy_->describe()), "Make it with the strategy of the coordinator");
       const std::pair key{made.first(), static_cast<const void*>(&detail::type_mark<X>)};
       const std::lock_guard lock{copies_mutex_};
       const auto found = copies_.find(key);

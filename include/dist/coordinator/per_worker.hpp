@@ -190,13 +190,13 @@ concept HasCopyHere = requires(const T& variable) {
 /// Fails to compile with an explanation if `T` cannot be an argument of a scheduled function.
 template <class T>
 [[nodiscard]] constexpr bool require_argument() {
+  static_assert(!holds_remote_value<T>(),
+                "a RemoteValue cannot be an argument of a scheduled function, because its value may not be available "
+                "yet: fetch it, and pass the value");
   static_assert(
-      !holds_remote_value<T>(),
-      "a RemoteValue is no argument of a scheduled function, as its value may not be there yet: fetch it, and "
-      "pass the value");
-  static_assert(!HasCopyHere<T>,
-                "a variable with a copy in this process is no argument of a scheduled function: give the network, the "
-                "optimizer, the metric or the model that has it, or make it by strategy.variable<T>(shape)");
+      !HasCopyHere<T>,
+      "a variable with a copy in this process cannot be an argument of a scheduled function: pass the network, the "
+      "optimizer, the metric or the model that contains it, or create it with strategy.variable<T>(shape)");
   if constexpr (holds_remote_value<T>() || HasCopyHere<T>)
     return false;
   else
@@ -208,10 +208,9 @@ template <class S, class F, class... Arguments>
 [[nodiscard]] constexpr bool require_scheduled_call() {
   if constexpr (require_schedulable<F>() && (require_argument<Arguments>() && ...)) {
     constexpr bool called = is_callable<F, ContextOnWorker<S>&, OnWorker<Arguments>...>();
-    static_assert(
-        called,
-        "a scheduled function is called with a dist::WorkerContext& and its arguments, as lvalues; a PerWorker is "
-        "an object of the worker there");
+    static_assert(called,
+                  "a scheduled function must be callable with a dist::WorkerContext& and its arguments as lvalues; for "
+                  "a PerWorker, it receives the worker's object");
     return called;
   } else {
     return false;
@@ -223,17 +222,16 @@ template <bool of_data, class F, class... Arguments>
 [[nodiscard]] constexpr bool require_resource_call() {
   if constexpr (require_schedulable<F>() && (require_argument<Arguments>() && ...)) {
     constexpr bool called = is_callable<F, const InputContext&, Arguments&...>();
-    static_assert(
-        called,
-        "a function that makes a per-worker dataset or resource is called with a const dist::InputContext& and "
-        "its arguments, as lvalues");
+    static_assert(called,
+                  "a function that makes a per-worker dataset or resource must be callable with a const "
+                  "dist::InputContext& and its arguments as lvalues");
     if constexpr (called) {
       using Made = std::invoke_result_t<F&, const InputContext&, Arguments&...>;
       constexpr bool is_value = !std::is_void_v<Made> && !std::is_reference_v<Made>;
-      static_assert(is_value, "a function that makes a per-worker dataset or resource returns it by value");
+      static_assert(is_value, "a function that makes a per-worker dataset or resource must return it by value");
       static_assert(!is_value || !of_data || data::Dataset<Made>,
-                    "create_per_worker_dataset takes a function that returns a dataset: for other objects there is "
-                    "create_per_worker_resource");
+                    "create_per_worker_dataset takes a function that returns a dataset: use create_per_worker_resource "
+                    "for other objects");
       return is_value && (!of_data || data::Dataset<Made>);
     }
   }

@@ -44,7 +44,7 @@ class RemoteError : public Error {
   RemoteError(std::size_t worker, std::string_view address, std::string_view function, std::string_view thrown,
               std::string_view why)
       : Error(concat("A scheduled function failed on worker ", worker, " at ", address),
-              concat(function, " threw ", thrown.empty() ? "an error" : thrown), concat("It said: ", why)),
+              concat(function, " threw ", thrown.empty() ? "an error" : thrown), concat("Its message: ", why)),
         worker_(worker),
         thrown_(thrown),
         why_(why) {}
@@ -137,7 +137,7 @@ class RemoteValue {
   [[nodiscard]] const detail::RemoteResult& result() const {
     if (!result_)
       throw InvalidArgument("A RemoteValue has no function", "it was made without one, and nothing was assigned to it",
-                            "Assign what schedule returns");
+                            "Assign the result of schedule");
     return *result_;
   }
 
@@ -179,7 +179,7 @@ template <class T>
 [[nodiscard]] auto fetch(const T& structure) {
   if constexpr (detail::is_remote_value<T>) {
     static_assert(!std::is_void_v<typename T::Value>,
-                  "a RemoteValue<void> has no value that could stand in a structure: call its own fetch()");
+                  "a RemoteValue<void> has no value to put into a structure: call its own fetch()");
     return structure.fetch();
   } else if constexpr (!detail::holds_remote_value<T>()) {
     return structure;
@@ -192,8 +192,8 @@ template <class T>
     return map_structure(structure, [](const auto& member) { return fetch(member); });
   } else {
     static_assert(!detail::holds_remote_value<T>(),
-                  "a plain struct cannot get other members: fetch its RemoteValues one by one, or put them into a "
-                  "std::tuple");
+                  "the members of a plain struct cannot change their types: fetch its RemoteValues one by one, or put "
+                  "them into a std::tuple");
     return detail::refused<T>();
   }
 }

@@ -35,7 +35,7 @@ DIST_INLINE std::span<const std::byte> RemoteResult::wait(std::optional<Clock::t
     const Clock::time_point next = Clock::now() + std::chrono::milliseconds{100};
     if (changed_.wait_until(lock, until ? std::min(*until, next) : next, ended)) break;
     if (until && Clock::now() >= *until)
-      throw DeadlineExceeded("The result of a scheduled function is not here in time",
+      throw DeadlineExceeded("The result of a scheduled function did not arrive in time",
                              "the function waits for a worker, or still runs", "Give fetch a longer timeout");
     wait.note([] { return std::string_view{"for the result of a scheduled function"}; });
   }

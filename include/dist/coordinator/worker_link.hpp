@@ -86,10 +86,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (!thread_.joinable()) {
       if (detail::warnings_are_wanted())
-        log_line(
-            concat("worker ", index_, " at ", address_,
-                   " has not ended its function though it was asked to, and its thread is left behind: a function that "
-                   "runs for long should ask stop_requested()"));
+        log_line(concat("worker ", index_, " at ", address_,
+                        " did not end its function after a stop request, and its thread was detached: a long-running "
+                        "function should check stop_requested()"));
       return;
     }
     thread_.join();
@@ -109,10 +108,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   [[nodiscard, gnu::cold]] std::string describe() const {
     const std::lock_guard lock{mutex_};
     const std::string worker = concat("worker ", index_, " at ", address_);
-    if (!running_.empty()) return concat(worker, " runs ", running_, " for ", Clock::now() - running_since_);
+    if (!running_.empty()) return concat(worker, " has run ", running_, " for ", Clock::now() - running_since_);
     if (session_ != 0) return concat(worker, " waits for functions");
-    return concat(worker, told_ || done_.lost > 0 ? " is lost for " : " has not come for ", Clock::now() - lost_since_,
-                  " (", why_lost_, ")");
+    return concat(worker, told_ || done_.lost > 0 ? " has been lost for " : " has not connected for ",
+                  Clock::now() - lost_since_, " (", why_lost_, ")");
   }
 
  private:
@@ -207,8 +206,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       const auto answer = from_bytes<detail::Handshake>(reply.pieces(), "The greeting of a worker");
       if (answer.program != binary_identity())
         throw InvalidArgument(
-            concat("Worker ", index_, " at ", address_, " runs another program than its coordinator"),
-            concat("its build is ", quoted(answer.program), ", that of the coordinator ", quoted(binary_identity())),
+            concat("Worker ", index_, " at ", address_, " runs a different program from its coordinator"),
+            concat("its build is ", quoted(answer.program), ", the coordinator's build is ", quoted(binary_identity())),
             "Start all processes of the job from one build of the program");
       begin_session(answer.session);
       return true;
@@ -296,7 +295,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     --state_->connected;
     if (detail::warnings_are_wanted())
       log_line(concat("worker ", index_, " at ", address_, " is lost (", why,
-                      "); others run its functions, and it is dialled for ", state_->options.recovery_timeout));
+                      "); other workers run its functions, and the coordinator tries to reconnect for ",
+                      state_->options.recovery_timeout));
   }
   [[gnu::cold]] void miss(std::string_view why) {
     Duration away{0};
@@ -307,14 +307,15 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
     }
     if (!waited_for_ && away > net::default_patience && detail::warnings_are_wanted()) {
       waited_for_ = true;
-      log_line(concat("the coordinator waits for worker ", index_, " at ", address_, " since ", away, " (", why, ")"));
+      log_line(concat("the coordinator is still waiting for worker ", index_, " at ", address_, " after ", away, " (",
+                      why, ")"));
     }
     if (away < state_->options.recovery_timeout) return;
-    complain(std::make_exception_ptr(Unavailable(
-                 index_, address_,
-                 concat("it did not come ", done_.lost > 0 ? "back " : "", "within ", state_->options.recovery_timeout,
-                        ": ", why),
-                 "See what became of it. It is dialled further on, and the other workers go on without it")),
+    complain(std::make_exception_ptr(Unavailable(index_, address_,
+                                                 concat("it did not ", done_.lost > 0 ? "reconnect " : "connect ",
+                                                        "within ", state_->options.recovery_timeout, ": ", why),
+                                                 "Check what happened to it. The coordinator keeps trying to connect "
+                                                 "to it, and the other workers continue without it")),
              why);
   }
   /// Reports an unusable worker: once, or repeatedly if no other worker is connected, because new functions would wait
@@ -444,9 +445,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   }
   [[nodiscard, gnu::cold]] ServerUnavailable server_is_gone(const detail::RemoteFailure& trouble) const {
     const auto server = static_cast<std::size_t>(trouble.server);
-    return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is gone",
-            concat("functions have found it gone ", state_->options.server_failures, " times, worker ", index_,
-                   " at last: ", trouble.why),
+    return {server, server < state_->servers.size() ? to_string(state_->servers[server]) : std::string{"?"}, "is lost",
+            concat("functions found it lost ", state_->options.server_failures, " times, most recently on worker ",
+                   index_, ": ", trouble.why),
             "Start the job again from a checkpoint: the variables of this server are lost"};
   }
   /// Handles a call with unknown outcome. The worker begins a new session.
@@ -466,11 +467,11 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
       return state_->queue.fail(closure,
                                 std::make_exception_ptr(error));  // another job, or a rejected request
     if (may_run_again(closure)) return put_back(std::move(closure));
-    state_->queue.fail(closure, std::make_exception_ptr(
-                                    Unavailable(index_, address_,
-                                                concat("workers that ran ", closure.function, " were lost ",
-                                                       closure.attempts, " times, this one at last: ", error.why()),
-                                                "See whether the function ends the process that runs it")));
+    state_->queue.fail(closure, std::make_exception_ptr(Unavailable(
+                                    index_, address_,
+                                    concat("workers that ran ", closure.function, " were lost ", closure.attempts,
+                                           " times, most recently this worker: ", error.why()),
+                                    "Check whether the function ends the process that runs it")));
   }
   /// True if a function without a result may run again (spec L14, L17).
   [[nodiscard]] bool may_run_again(const Closure& closure) const {
@@ -497,7 +498,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   }
 
   /// The reason for a loss if the worker does not know its session.
-  static constexpr std::string_view anew = "it has begun anew";
+  static constexpr std::string_view anew = "it has restarted";
 
   const std::shared_ptr<detail::CoordinatorState> state_;
   const std::size_t index_;
@@ -520,7 +521,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink<Transport>> {
   std::uint64_t run_ = 0;             ///< number of function calls; written only by the thread
   std::optional<Call> stopping_run_;  ///< asks the worker to stop the function
   Clock::time_point lost_since_ = Clock::now();
-  std::string why_lost_ = "it was not dialled yet";
+  std::string why_lost_ = "no connection was attempted yet";
   bool told_ = false;  ///< `complain` has reported the worker since its loss
   Clock::time_point told_at_;
   CoordinatorMetrics done_;  ///< by this worker; counts of the whole coordinator stay 0

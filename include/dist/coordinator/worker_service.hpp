@@ -97,14 +97,14 @@ class WorkerService {
     exchange.reply(to_bytes(answer));
   }
   [[gnu::cold]] void watch(Exchange& exchange) {
-    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The watch of a coordinator");
+    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The watch request of a coordinator");
     const std::lock_guard lock{mutex_};
     const auto found = sessions_.find(number);
     if (found == sessions_.end()) return exchange.reply({});
     if (!found->second->watch) found->second->watch.emplace(exchange.keep());
   }
   [[gnu::cold]] void make(Exchange& exchange) {
-    ArchiveReader request{exchange.pieces(), "The resource of a worker"};
+    ArchiveReader request{exchange.pieces(), "The request for a per-worker resource"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
     if (!session) return refuse(exchange, CallStatus::no_session, {});
     const auto id = request.get<std::uint64_t>();
@@ -119,7 +119,8 @@ class WorkerService {
     const auto number = request.get<std::uint64_t>();
     const auto function = FunctionTable<Invocation<WorkerContext>>::find(request.get<FunctionId>());
     if (!session->begin_function())
-      return refuse(exchange, CallStatus::refused, {"", "another function of this coordinator runs on this worker"});
+      return refuse(exchange, CallStatus::refused,
+                    {"", "another function of this coordinator is running on this worker"});
     const auto is_to_stop = [&] { return exchange.cancelled() || session->is_stopped(number); };
     detail::FunctionRun its{&*session, is_to_stop};
     WorkerContext worker{its};
@@ -137,7 +138,7 @@ class WorkerService {
     }
   }
   [[gnu::cold]] void stop(Exchange& exchange) {
-    ArchiveReader request{exchange.pieces(), "The end of a scheduled function"};
+    ArchiveReader request{exchange.pieces(), "The stop request for a scheduled function"};
     const std::shared_ptr<Session> session = find(request.get<std::uint64_t>());
     const auto number = request.get<std::uint64_t>();
     request.expect_end();
@@ -145,7 +146,7 @@ class WorkerService {
     exchange.reply({});
   }
   [[gnu::cold]] void leave(Exchange& exchange) {
-    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The leave of a coordinator");
+    const auto number = from_bytes<std::uint64_t>(exchange.pieces(), "The leave request of a coordinator");
     std::vector<std::shared_ptr<Session>> ended;
     {
       const std::lock_guard lock{mutex_};

@@ -20,10 +20,10 @@ DIST_INLINE void* WorkerSession::resource(std::uint64_t id, const void* type) co
   const std::lock_guard lock{mutex_};
   const auto found = resources_.find(id);
   if (found == resources_.end() || (found->second.value && found->second.type != type))
-    throw ArchiveError(
-        "A function asks for a resource that this worker does not have",
-        found == resources_.end() ? concat("none has the number ", id) : concat("resource ", id, " is of another type"),
-        "Give a function the resources of its own coordinator");
+    throw ArchiveError("A function uses a resource that this worker does not have",
+                       found == resources_.end() ? concat("no resource has the number ", id)
+                                                 : concat("resource ", id, " is of another type"),
+                       "Give a function resources of its coordinator only");
   if (!found->second.value) throw ResourceError(found->second.failure);
   return found->second.value.get();
 }

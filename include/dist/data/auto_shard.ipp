@@ -18,7 +18,7 @@ DIST_INLINE void refuse_source(std::string_view type) {
 }
 
 DIST_INLINE void refuse_policy(AutoShardPolicy policy) {
-  throw InvalidArgument("There is no such auto-shard policy", concat("its number is ", static_cast<int>(policy)),
+  throw InvalidArgument("The auto-shard policy is not valid", concat("its number is ", static_cast<int>(policy)),
                         "Use AutoShardPolicy::off, automatic, file, data or hint");
 }
 

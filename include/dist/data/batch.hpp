@@ -110,7 +110,7 @@ class BatchDataset : public StepDataset<BatchDataset<D>, D> {
     else
       static_assert(stackable,
                     "batch: elements must be numbers, Tensors, TensorViews, or Examples, tuples or arrays of these: "
-                    "map them");
+                    "convert them with map");
   }};
 }
 

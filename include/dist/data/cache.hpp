@@ -71,8 +71,8 @@ class CacheFill {
 template <Dataset D>
 class CacheDataset : public DatasetRange<CacheDataset<D>> {
   static_assert(!data::lends_elements<D>,
-                "cache keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
-                "distributed");
+                "cache keeps elements for several steps, but these elements are valid for one step only: put cache "
+                "before the dataset is distributed");
 
  public:
   using Element = ElementOf<D>;
@@ -148,7 +148,7 @@ class CacheDataset : public DatasetRange<CacheDataset<D>> {
     if constexpr (copyable)
       return CacheDataset<D>{std::move(dataset)};
     else
-      static_assert(copyable, "cache: the elements of the dataset must be copyable: map them");
+      static_assert(copyable, "cache: the elements of the dataset must be copyable: convert them with map");
   }};
 }
 

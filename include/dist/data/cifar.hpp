@@ -73,7 +73,7 @@ template <class Pixel>
         const unsigned label = records[start + format.label];
         if (label >= format.classes)
           throw FileError(
-              file.name(), "has a label that is no class",
+              file.name(), "has a label that is not a class",
               concat("label ", (offset + start) / record, " is ", label, ", expected 0 to ", format.classes - 1),
               format.suggestion);
         y[image] = static_cast<std::int32_t>(label);

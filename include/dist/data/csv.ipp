@@ -18,7 +18,7 @@ DIST_INLINE bool CsvRows::next() {
     throw FileError(
         reader_->name(), "has a row of another length",
         concat("line ", record_.line(), " has ", record_.size(), " cells, the header row has ", columns_of_file_),
-        "Correct the row, or choose the separator that the file has");
+        "Correct the row, or choose the separator that the file uses");
   ++given_;
   return true;
 }
@@ -45,13 +45,13 @@ DIST_INLINE std::size_t CsvRows::place_of(std::string_view name) const {
     if (place != record_.size())
       throw FileError(reader_->name(), concat("has two columns called ", quoted(name)),
                       concat("columns ", place + 1, " and ", i + 1, " of its header row"),
-                      "Give each column a name of its own");
+                      "Give each column a unique name");
     place = i;
   }
   if (place == record_.size())
     throw FileError(reader_->name(), concat("has no column ", quoted(name)),
                     concat("its header row has: ", printable(names, 400)),
-                    "Name one of these, or choose the separator that the file has");
+                    "Name one of these, or choose the separator that the file uses");
   return place;
 }
 
@@ -60,13 +60,13 @@ DIST_INLINE void CsvRows::refuse_cell(std::size_t column, std::string_view type,
   const std::string place =
       concat("line ", record_.line(), ", column ", places_[column] + 1, " (", quoted(names_[column]), ")");
   if (failure == CellFailure::is_empty)
-    throw FileError(
-        path, "has an empty cell", place,
-        "Give column(...) a third argument, what empty cells stand for, or let the member be a std::optional");
-  throw FileError(
-      path,
-      concat(failure == CellFailure::is_no_value ? "has a cell that is no " : "has a cell out of the range of ", type),
-      concat(place, ": ", quoted(cell(column))), "Correct the cell, or give the member another type");
+    throw FileError(path, "has an empty cell", place,
+                    "Give column(...) a third argument, the value of empty cells, or make the member a std::optional");
+  throw FileError(path,
+                  concat(failure == CellFailure::is_no_value ? "has a cell that is not a valid "
+                                                             : "has a cell out of the range of ",
+                         type),
+                  concat(place, ": ", quoted(cell(column))), "Correct the cell, or give the member another type");
 }
 
 DIST_INLINE void require_csv(const std::vector<std::string>& files, const CsvOptions& options) {

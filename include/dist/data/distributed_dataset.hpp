@@ -165,10 +165,9 @@ auto distribute_dataset(D dataset, std::size_t local_replicas, const InputContex
                         A agreement) {
   constexpr bool one_pipeline = std::same_as<Options, InputOptions>;
   if constexpr (!one_pipeline)
-    static_assert(
-        one_pipeline,
-        "distribute_dataset takes data::InputOptions: a pipeline for every replica needs a function that makes "
-        "them, use distribute_datasets_from_function");
+    static_assert(one_pipeline,
+                  "distribute_dataset takes data::InputOptions: for one pipeline per replica, use "
+                  "distribute_datasets_from_function with a function that makes them");
   else if constexpr (is_batched<D>)
     return DistributedDataset{PrefetchDataset<D>{std::move(dataset), options.fetch_ahead}, local_replicas, context,
                               options, std::move(agreement)};

@@ -107,17 +107,18 @@ auto distribute_datasets_from_function(Fn&& fn, std::size_t local_replicas, cons
   constexpr bool makes_batches = detail::makes_batches<Fn>();
   if constexpr (!takes_options) {
     static_assert(takes_options,
-                  "distribute_datasets_from_function takes data::PipelinePerWorker or data::PipelinePerReplica: it "
-                  "neither shards nor makes batches ahead, the function does");
+                  "distribute_datasets_from_function takes data::PipelinePerWorker or data::PipelinePerReplica: "
+                  "sharding and prefetching are left to the function");
   } else if constexpr (!makes_batches) {
     static_assert(makes_batches,
                   "distribute_datasets_from_function: the function must take a dist::InputContext and return a dataset "
                   "of batches: add | dist::data::batch(context.get_per_replica_batch_size(global_batch_size))");
   } else if constexpr (per_replica) {
     if (context.num_input_pipelines() != 1)
-      throw InvalidArgument("A pipeline for every replica was asked for",
-                            concat("there are ", context.num_input_pipelines(), " workers, only one can do that"),
-                            "Use data::PipelinePerWorker");
+      throw InvalidArgument(
+          "A pipeline for every replica is not supported here",
+          concat("the job has ", context.num_input_pipelines(), " workers, and this mode needs exactly one"),
+          "Use data::PipelinePerWorker");
     using D = PrefetchDataset<detail::MadeBy<Fn>>;
     std::vector<D> pipelines;
     pipelines.reserve(local_replicas);

@@ -22,7 +22,7 @@ DIST_INLINE std::string fashion_mnist_file(const std::string& directory, const c
   const std::string compressed = plain + ".gz";
   if (::access(compressed.c_str(), F_OK) == 0) return compressed;
   if (::access(plain.c_str(), F_OK) == 0) return plain;
-  throw FileError(compressed, "is missing", concat("it is not in '", directory, "', nor uncompressed"),
+  throw FileError(compressed, "is missing", concat("it is not in '", directory, "', compressed or uncompressed"),
                   "Run apt install dataset-fashion-mnist, or set DIST_FASHION_MNIST_DIR to the folder that holds it");
 }
 
@@ -42,7 +42,7 @@ DIST_INLINE TensorSlices<Example<Tensor<float>, Tensor<std::int32_t>>> fashion_m
       detail::fashion_mnist_file(directory, train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte");
   const std::string label_file =
       detail::fashion_mnist_file(directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte");
-  const char* suggestion = "Give the files of Fashion-MNIST, those of one split from one release";
+  const char* suggestion = "Give the files of Fashion-MNIST, with both files of a split from the same release";
 
   const Tensor<std::uint8_t> labels = read_idx_gz<std::uint8_t>(label_file, {most_examples, suggestion});
   if (labels.shape().rank() != 1)
@@ -52,7 +52,7 @@ DIST_INLINE TensorSlices<Example<Tensor<float>, Tensor<std::int32_t>>> fashion_m
   Tensor<std::int32_t> y{Shape{count}};
   for (std::size_t i = 0; i < count; ++i) {
     if (labels[i] >= classes)
-      throw FileError(label_file, "has a label that is no class",
+      throw FileError(label_file, "has a label that is not a class",
                       concat("label ", i, " is ", unsigned{labels[i]}, ", expected 0 to ", classes - 1), suggestion);
     y[i] = labels[i];
   }

@@ -89,9 +89,9 @@ template <class Factory>
   if constexpr (is_factory)
     return GeneratorDataset<Factory>{std::move(factory), cardinality};
   else
-    static_assert(is_factory,
-                  "generator: give a function that makes, for every epoch, a function that gives a "
-                  "std::optional<Element>");
+    static_assert(
+        is_factory,
+        "generator: give a function that creates, for every epoch, a function that returns a std::optional<Element>");
 }
 
 }  // namespace dist::data

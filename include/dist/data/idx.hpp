@@ -57,7 +57,7 @@ inline constexpr IdxType idx_type<double>{0x0E, "float64"};
   for (const IdxType& type : {idx_type<std::uint8_t>, idx_type<std::int8_t>, idx_type<std::int16_t>,
                               idx_type<std::int32_t>, idx_type<float>, idx_type<double>})
     if (type.code == code) return type.name;
-  return "no IDX type";
+  return "not an IDX type";
 }
 
 inline constexpr const char* idx_fetch_again = "Download or copy the file again";

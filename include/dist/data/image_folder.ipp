@@ -54,18 +54,19 @@ DIST_INLINE ImageFiles::ImageFiles(const std::string& folder, ImageFolderOptions
       const std::string extension = extension_of(image);
       const auto has = [&](const AnyImageFormat& format) { return has_extension(format, extension); };
       if (std::none_of(formats.begin(), formats.end(), has))
-        throw FileError(path + "/" + image, "is of no format that is read here",
-                        concat("the names of images end with: ",
+        throw FileError(path + "/" + image, "is not in a format that this dataset reads",
+                        concat("the names of images must end with: ",
                                joined(formats, ", ", [](const auto& format) { return joined(format.extensions); })),
                         "Move it elsewhere, or name its format in image_folder<...>");
       files.push_back({path + "/" + image, static_cast<std::int32_t>(classes.size())});
     }
     if (files.size() == before)
-      throw FileError(path, "has no images", "a folder of a class is empty", "Move it elsewhere, or put images there");
+      throw FileError(path, "has no images", "the folder of a class is empty",
+                      "Move it elsewhere, or put images into it");
     classes.push_back(std::move(name));
   }
   if (classes.empty())
-    throw FileError(folder, "has no classes", "there is no folder in it",
+    throw FileError(folder, "has no classes", "it contains no folders",
                     "Give a folder that has one folder of images for each class");
   formats_ = std::make_shared<const std::vector<AnyImageFormat>>(std::move(formats));
   files_ = std::make_shared<const std::vector<File>>(std::move(files));

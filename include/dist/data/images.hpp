@@ -36,8 +36,7 @@ template <class Element, class Change>
         dist::detail::is_specialization<Element, Tensor> || dist::detail::is_specialization<Element, TensorView>;
     static_assert(is_array,
                   "random_flip, random_crop and resize_images: elements must be Tensors or TensorViews, or Examples "
-                  "whose x is one: map "
-                  "them");
+                  "whose x is one: convert them with map");
     if constexpr (is_array) {
       require_image(step, element.shape());
       return change(TensorView<const std::remove_const_t<typename Element::Element>>{element});
@@ -94,7 +93,7 @@ struct ResizeImage {
 /// if an image has another rank.
 [[nodiscard]] inline auto random_crop(std::size_t padding, std::uint64_t seed = 0) {
   if (padding == 0)
-    throw InvalidArgument("random_crop leaves every image as it is", "padding is 0", "Use 1 or more, such as 4");
+    throw InvalidArgument("random_crop leaves every image unchanged", "padding is 0", "Use 1 or more, such as 4");
   return random_map(detail::RandomCrop{padding}, seed);
 }
 
@@ -109,7 +108,7 @@ struct ResizeImage {
 /// InvalidArgument if the size is 0; a pass throws ShapeMismatch if an image has another rank or no pixels.
 [[nodiscard]] inline auto resize_images(std::size_t height, std::size_t width) {
   if (height == 0 || width == 0)
-    throw InvalidArgument("resize_images leaves nothing of an image", concat("the size is ", height, " x ", width),
+    throw InvalidArgument("resize_images cannot make an empty image", concat("the size is ", height, " x ", width),
                           "Use 1 or more pixels along both axes");
   return map(detail::ResizeImage{height, width});
 }

@@ -11,9 +11,9 @@ namespace dist::data::detail {
 
 DIST_INLINE void require_image(const char* step, const Shape& shape) {
   if (shape.rank() != 3)
-    throw ShapeMismatch(concat(step, " got what is no image"),
+    throw ShapeMismatch(concat(step, " received an element that is not an image"),
                         concat("its shape is ", to_string(shape), ", expected [height, width, channels]"),
-                        "Put it before batch, or bring the images to this shape with map");
+                        "Put it before batch, or give the images this shape with map");
 }
 
 DIST_INLINE void flip_image(const void* from, void* to, const Shape& shape, std::size_t size, Flip flip,

@@ -18,8 +18,8 @@ namespace dist::data {
 template <Dataset D, class MakeDataset>
 class InterleaveDataset : public DatasetRange<InterleaveDataset<D, MakeDataset>> {
   static_assert(!data::lends_elements<D>,
-                "interleave keeps elements beyond the next one, these are lent for one step: put it before the dataset "
-                "is distributed");
+                "interleave keeps elements for several steps, but these elements are valid for one step only: put "
+                "interleave before the dataset is distributed");
   using Inner = std::remove_cvref_t<std::invoke_result_t<const MakeDataset&, const ElementOf<D>&>>;
 
  public:
@@ -149,8 +149,8 @@ template <class MakeDataset>
       return InterleaveDataset<D, MakeDataset>{std::move(dataset), make_dataset, cycle_length, block_length};
     else
       static_assert(makes_dataset,
-                    "interleave: the function must be callable, as a constant, with an element of the dataset, and "
-                    "give a dataset");
+                    "interleave: the function must be callable as a const object with an element of the dataset, and "
+                    "return a dataset");
   }};
 }
 

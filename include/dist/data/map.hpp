@@ -49,7 +49,7 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
    private:
     static void require_rows(std::size_t rows, std::size_t expected) {
       if (rows != expected)
-        throw ShapeMismatch("The function of map was said to keep the rows of a batch",
+        throw ShapeMismatch("The function of map changed the number of rows, which RowCount::kept forbids",
                             concat("it made ", rows, " of ", expected), "Leave out RowCount::kept");
     }
 
@@ -82,7 +82,7 @@ template <class Function>
     if constexpr (callable)
       return MapDataset<D, Function>{std::move(dataset), function, rows};
     else
-      static_assert(callable, "map: the function must be callable, as a constant, with an element of the dataset");
+      static_assert(callable, "map: the function must be callable as a const object with an element of the dataset");
   }};
 }
 
@@ -129,19 +129,18 @@ template <class Predicate>
     if constexpr (chooses)
       return FilterDataset<D, Predicate>{std::move(dataset), predicate};
     else
-      static_assert(chooses,
-                    "filter: the predicate must be callable, as a constant, with an element of the dataset, and give "
-                    "a bool");
+      static_assert(
+          chooses,
+          "filter: the predicate must be callable as a const object with an element of the dataset, and return a bool");
   }};
 }
 
 /// The results of a function with random numbers for every element of `D`. Made by `random_map`.
 template <Dataset D, class Function>
 class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
-  static_assert(
-      !data::is_batched<D>,
-      "random_map: put it, random_flip and random_crop before batch, so that each example has random numbers of "
-      "its own");
+  static_assert(!data::is_batched<D>,
+                "random_map: put random_map, random_flip and random_crop before batch, so that each example has its "
+                "own random numbers");
 
  public:
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>(),
@@ -200,7 +199,7 @@ template <class Function>
       return RandomMapDataset<D, Function>{std::move(dataset), function, seed};
     else
       static_assert(callable,
-                    "random_map: the function must be callable, as a constant, with an element of the dataset and a "
+                    "random_map: the function must be callable as a const object with an element of the dataset and a "
                     "dist::RandomStream");
   }};
 }

@@ -27,10 +27,9 @@ void require_ring_size(std::size_t elements, std::size_t least);
 /// The elements of `D`, prefetched by a background thread. Made by `prefetch`.
 template <Dataset D>
 class PrefetchDataset : public StepDataset<PrefetchDataset<D>, D> {
-  static_assert(
-      !data::lends_elements<D>,
-      "prefetch keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
-      "distributed");
+  static_assert(!data::lends_elements<D>,
+                "prefetch keeps elements for several steps, but these elements are valid for one step only: put "
+                "prefetch before the dataset is distributed");
 
  public:
   using Element = ElementOf<D>;

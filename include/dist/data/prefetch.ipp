@@ -18,9 +18,9 @@ namespace dist::data::detail {
 DIST_INLINE void require_ring_size(std::size_t elements, std::size_t least) {
   constexpr std::size_t most = std::size_t{1} << 31;  // limit of the ring's counters
   if (elements < least || elements > most)
-    throw InvalidArgument("prefetch cannot run ahead by that many elements",
-                          concat(elements, " given, ", least, " to ", most, " can be"),
-                          "Use 1 or 2; more help only when the time per element varies");
+    throw InvalidArgument("prefetch cannot run ahead by this number of elements",
+                          concat(elements, " given, ", least, " to ", most, " are allowed"),
+                          "Use 1 or 2; more elements help only if the time per element varies");
 }
 
 /// A thread that runs a pass ahead of its consumer, with a ring of elements in between. The consumer swaps elements
@@ -37,7 +37,7 @@ class Prefetcher final : public AnyPass {
         produce();
       }};
     } catch (const std::exception& refusal) {
-      throw OutOfMemory("No thread for prefetch", refusal.what(), "Raise the limit on threads (ulimit -u)");
+      throw OutOfMemory("prefetch cannot start its thread", refusal.what(), "Raise the limit on threads (ulimit -u)");
     }
   }
   ~Prefetcher() override {

@@ -52,8 +52,7 @@ class RangeDataset : public DatasetRange<RangeDataset> {
 /// The integers from `start` (inclusive) to `stop` (exclusive), ascending, or descending if `step` is negative. Throws
 /// InvalidArgument if `step` is 0.
 [[nodiscard]] inline RangeDataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
-  if (step == 0)
-    throw InvalidArgument("range does not get anywhere", "step is 0", "Give a positive step, or a negative one");
+  if (step == 0) throw InvalidArgument("range does not advance", "step is 0", "Give a positive or a negative step");
   const bool up = step > 0;
   if (up ? start >= stop : start <= stop) return {start, 0, step};
   const std::uint64_t from = static_cast<std::uint64_t>(start);

@@ -19,10 +19,10 @@ DIST_INLINE std::vector<std::size_t> batch_sizes_for_worker(std::size_t global_b
   if (global_batch == 0 || workers == 0 || local_replicas == 0)
     throw InvalidArgument("A global batch cannot be divided",
                           concat(global_batch, " rows for ", workers, " workers of ", local_replicas, " replicas"),
-                          "All three must be 1 or more");
+                          "Make all three 1 or more");
   if (worker >= workers)
-    throw InvalidArgument("There is no such worker", concat("worker ", worker, " of ", workers),
-                          "Count the workers from 0");
+    throw InvalidArgument("The worker does not exist", concat("worker ", worker, " of ", workers),
+                          "Number the workers from 0");
   const std::size_t replicas = workers * local_replicas;
   const std::size_t least = global_batch / replicas;
   const std::size_t larger = global_batch % replicas;  // number of shares with one more row
@@ -44,7 +44,7 @@ DIST_INLINE bool AgreedEnd::has_data(dist::detail::FunctionRef<bool()> fetch) {
     note(error.what());
     throw;
   } catch (...) {
-    note("what is not a std::exception");
+    note("an exception that is not a std::exception");
     throw;
   }
 }
@@ -54,9 +54,9 @@ DIST_INLINE bool AgreedEnd::runs(bool has_data) {
   if (state_ == State::first)
     state_ = pass_ != nullptr && !any(!is_infinite_ || !has_data) ? State::endless : State::agreeing;
   if (state_ == State::endless && !has_data)
-    throw InvalidArgument("The data of a worker end although they are infinite",
+    throw InvalidArgument("The data of a worker ended although its dataset is infinite",
                           "the other workers do not expect that, and would wait for this one",
-                          "Let every worker's data have elements in each round of repeat()");
+                          "Make sure that the data of every worker has elements in each pass of repeat()");
   const auto agree = [&] { return last_step_ == Remainder::drop ? !any(!has_data) : any(has_data); };
   const bool runs = state_ == State::endless || (state_ == State::agreeing && agree());
   if (!runs) state_ = State::ended;
@@ -284,7 +284,7 @@ DIST_INLINE std::unique_ptr<ReplicaRows> batches_of_pipelines(std::vector<std::u
 
 DIST_INLINE void require_pipelines(std::size_t pipelines, std::size_t replicas) {
   if (replicas == 0 || (pipelines != 1 && pipelines != replicas))
-    throw InvalidArgument("The replicas cannot be served by these pipelines",
+    throw InvalidArgument("The number of pipelines does not fit the number of replicas",
                           concat(pipelines, " pipelines for ", replicas, " replicas"),
                           "Make one pipeline, or one for each replica");
 }
@@ -299,7 +299,7 @@ DIST_INLINE Cardinality steps_of_both(Cardinality a, Cardinality b, Remainder la
 DIST_INLINE RebatchPlan plan_of_worker(std::size_t local_replicas, const InputContext& context,
                                        const InputOptions& options) {
   if (local_replicas == 0)
-    throw InvalidArgument("A dataset is distributed over no replica", "the number of replicas is 0",
+    throw InvalidArgument("A dataset is distributed over zero replicas", "the number of replicas is 0",
                           "Give the strategy a device");
   if (context.num_replicas_in_sync() != context.num_input_pipelines() * local_replicas)
     throw InvalidArgument("A dataset is distributed over workers that differ in their number of replicas",
@@ -324,8 +324,8 @@ DIST_INLINE void Passes::begin(std::uint64_t epoch) noexcept {
   else if (first_epochs_.fetch_add(1, std::memory_order_relaxed) == most &&
            !came_further_.load(std::memory_order_relaxed))
     same_order_again.emit(
-        "a dataset was distributed again for every epoch, and is shuffled alike each time: call distribute_dataset "
-        "once, before the loop over epochs. DIST_WARNINGS=0 silences this.");
+        "a dataset was distributed again for every epoch, and is shuffled in the same order each time: call "
+        "distribute_dataset once, before the loop over epochs. DIST_WARNINGS=0 silences this.");
 }
 
 DIST_INLINE AnyReplicaSteps::AnyReplicaSteps(std::unique_ptr<ReplicaRows> source, std::size_t replicas, AgreedEnd end)

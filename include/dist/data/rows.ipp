@@ -44,18 +44,19 @@ DIST_INLINE void place_row(void* batch, const Shape& batch_shape, std::size_t ro
                            const Shape& shape, std::size_t element_bytes) {
   const std::span<const std::size_t> expected = batch_shape.extents().subspan(1);
   if (!std::equal(shape.extents().begin(), shape.extents().end(), expected.begin(), expected.end()))
-    throw ShapeMismatch(
-        "Elements of one batch differ in shape",
-        concat("element ", row, " has shape ", to_string(shape), ", those before it ", to_string(batch_shape.row())),
-        "Bring them to one shape with map, or use batches of one element");
+    throw ShapeMismatch("Elements of one batch differ in shape",
+                        concat("element ", row, " has shape ", to_string(shape), ", the elements before it ",
+                               to_string(batch_shape.row())),
+                        "Give them the same shape with map, or use batches of one element");
   const std::size_t bytes = shape.elements() * element_bytes;
   if (bytes > 0) std::memcpy(static_cast<std::byte*>(batch) + row * bytes, elements, bytes);
 }
 
 DIST_INLINE std::size_t larger_capacity(std::size_t capacity, std::size_t most) {
   if (capacity == most)
-    throw InvalidArgument("A dataset gives more elements than its cardinality says", concat("it said ", capacity),
-                          "Let cardinality() tell the number of elements, or unknown");
+    throw InvalidArgument("A dataset has more elements than its cardinality",
+                          concat("cardinality() returned ", capacity),
+                          "Return the number of elements from cardinality(), or unknown");
   return capacity < most / 2 ? 2 * capacity : most;
 }
 

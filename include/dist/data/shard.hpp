@@ -103,8 +103,8 @@ namespace detail {
 
 inline void require_shard(std::size_t num_shards, std::size_t index) {
   if (num_shards == 0 || index >= num_shards)
-    throw InvalidArgument("There is no such shard", concat("shard ", index, " of ", num_shards),
-                          "Count the shards from 0, and have 1 or more");
+    throw InvalidArgument("The shard does not exist", concat("shard ", index, " of ", num_shards),
+                          "Number the shards from 0, and use 1 or more");
 }
 
 }  // namespace detail

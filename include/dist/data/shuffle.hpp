@@ -21,8 +21,8 @@ enum class Reshuffle : bool { never, each_epoch };
 template <Dataset D>
 class ShuffleDataset : public StepDataset<ShuffleDataset<D>, D> {
   static_assert(!data::lends_elements<D>,
-                "shuffle keeps elements beyond the next one, these are lent for one step: put it before the dataset is "
-                "distributed");
+                "shuffle keeps elements for several steps, but these elements are valid for one step only: put shuffle "
+                "before the dataset is distributed");
 
  public:
   using Element = ElementOf<D>;

@@ -209,8 +209,8 @@ class TfExample {
     if (feature->kind == Kind::none) return {};
     if (feature->kind != kind)
       throw InvalidArgument(concat("Feature '", name, "' of an example is of another kind"),
-                            concat("it holds ", name_of(feature->kind), ", asked for ", name_of(kind)),
-                            "Ask for what it holds");
+                            concat("it holds ", name_of(feature->kind), ", not ", name_of(kind)),
+                            "Request the kind that it holds");
     return {values.data() + feature->first, feature->count};
   }
 

@@ -101,7 +101,7 @@ template <class... Ds>
   if constexpr (are_datasets)
     return ZipDataset<Ds...>{std::move(datasets)...};
   else
-    static_assert(are_datasets, "zip: every argument must be a dataset, and there must be one at least");
+    static_assert(are_datasets, "zip: every argument must be a dataset, and at least one is needed");
 }
 
 /// The elements of `D`, each with its number. Made by `enumerate`.
@@ -217,7 +217,7 @@ template <class Second>
     if constexpr (same)
       return ConcatenateDataset<First, Second>{std::move(first), second};
     else
-      static_assert(same, "concatenate: the argument must be a dataset whose elements have the type of the dataset's");
+      static_assert(same, "concatenate: the argument must be a dataset with the same element type");
   }};
 }
 

@@ -129,9 +129,9 @@ class KeyValueKeeper {
   /// Requires `mutex_`.
   void note(const ValueRequest& request) {
     if (request.processes != has_come_.size() || request.process >= has_come_.size())
-      throw InvalidArgument("Processes do not agree on how many there are",
-                            concat("process 0 shares its values with ", has_come_.size(), ", and process ",
-                                   request.process, " is one of ", request.processes),
+      throw InvalidArgument("Processes disagree on the number of processes",
+                            concat("process 0 counts ", has_come_.size(), ", and process ", request.process, " counts ",
+                                   request.processes),
                             "Give all processes the same list of hosts");
     has_come_[request.process] = true;
   }
@@ -184,7 +184,7 @@ class KeyValueStore {
     const std::size_t from = reader.number<std::uint64_t>();
     if (reader.number<std::uint8_t>() == 0)
       throw InvalidArgument(concat("The key ", quoted(key), " is put twice, with different values"),
-                            concat(name(from), " was first"), "Give each process keys of its own");
+                            concat(name(from), " was first"), "Give each process its own keys");
   }
 
  private:
@@ -218,7 +218,7 @@ class KeyValueStore {
     } catch (const RpcError& error) {
       if (error.failure() == rpc::Failure::deadline) fail_late(key, timeout);
       if (error.failure() == rpc::Failure::lost)
-        throw Unavailable(0, options_.hosts[0], concat(error.why(), ", while the key ", quoted(key), " is asked for"),
+        throw Unavailable(0, options_.hosts[0], concat(error.why(), ", while the key ", quoted(key), " was requested"),
                           "See why it ended, and start all processes again");
       throw;
     }
@@ -230,9 +230,9 @@ class KeyValueStore {
       const std::vector<std::byte> reply = rpc::joined(channel_.call(detail::absent_method, {}, {longest}).pieces());
       for (net::RecordReader reader{reply}; !reader.empty();) absent.push_back(reader.number<std::uint64_t>());
     } catch (const RpcError&) {
-      throw DeadlineExceeded(concat(name(0), ", which keeps the values of all, has not come to ",
+      throw DeadlineExceeded(concat(name(0), ", which stores the values of all processes, did not arrive at ",
                                     to_string(options_.keeper), " within ", waited),
-                             concat("the key ", quoted(key), " is asked for"),
+                             concat("the key ", quoted(key), " was requested"),
                              "Start it with the same address, and check that no firewall blocks the port");
     }
     constexpr std::size_t most = 8;
@@ -240,11 +240,11 @@ class KeyValueStore {
     for (std::size_t i = 0; i < std::min(absent.size(), most); ++i)
       names += concat(i == 0 ? "" : ", ", name(absent[i]));
     if (absent.size() > most) names += concat(" and ", absent.size() - most, " more");
-    throw DeadlineExceeded(
-        concat("Nobody has put the key ", quoted(key), " within ", waited),
-        absent.empty() ? concat("all ", processes(), " processes have come")
-                       : concat(names, absent.size() == 1 ? " has" : " have", " not come"),
-        absent.empty() ? "See what keeps them from putting it" : "Start all processes, with the same list of hosts");
+    throw DeadlineExceeded(concat("No process has put the key ", quoted(key), " within ", waited),
+                           absent.empty() ? concat("all ", processes(), " processes have arrived")
+                                          : concat(names, absent.size() == 1 ? " has" : " have", " not arrived"),
+                           absent.empty() ? "Check what prevents them from putting it"
+                                          : "Start all processes, with the same list of hosts");
   }
   [[nodiscard]] std::string name(std::size_t process) const {
     return concat("process ", process, " on host ", quoted(options_.hosts[process]));

@@ -145,7 +145,7 @@ class Local::Pending {
   [[nodiscard]] bool over() {
     if (answered_ || failure_) return true;
     if (end == Clock::time_point::max() || Clock::now() < end) return false;
-    failure_ = rpc::Outcome{rpc::Failure::deadline, "nobody has answered", ""};
+    failure_ = rpc::Outcome{rpc::Failure::deadline, "no reply has arrived", ""};
     return true;
   }
   void settle() {
@@ -200,7 +200,7 @@ class Local::Host {
   void handle(const std::shared_ptr<Pending>& call, rpc::ChunkSpan pieces) {
     const std::uint64_t size = rpc::size_of(pieces);
     if (call->caller->options.secret != options_.secret)
-      return call->finish({rpc::Failure::refused, "another secret", ""});
+      return call->finish({rpc::Failure::refused, "the secrets differ", ""});
     if (size > options_.longest)
       return call->finish({rpc::Failure::refused, rpc::too_long(size, options_.longest), ""});
     const rpc::Method<Exchange>* const method = rpc::find_method(methods_, call->method);
@@ -255,7 +255,7 @@ DIST_INLINE Local::Exchange::Exchange(std::shared_ptr<Pending> pending, rpc::Chu
                                       std::uint64_t incarnation)
     : incarnation_(incarnation), method_(pending->method), pieces_(pieces), pending_(std::move(pending)) {}
 DIST_INLINE Local::Exchange::~Exchange() {
-  if (pending_) pending_->finish(rpc::Outcome{rpc::Failure::handler, "the handler gave no answer", ""});
+  if (pending_) pending_->finish(rpc::Outcome{rpc::Failure::handler, "the handler did not reply", ""});
 }
 DIST_INLINE bool Local::Exchange::cancelled() const { return !pending_ || pending_->is_over(); }
 DIST_INLINE Local::Exchange Local::Exchange::keep() {
@@ -293,7 +293,7 @@ DIST_INLINE Local::Server::Server(const net::Endpoint& own, const rpc::ServerOpt
   const bool free = all.changed.wait_for(lock, options.port_in_use, [&] { return all.hosts[address_].expired(); });
   if (!free)
     throw RendezvousError(concat("This task cannot listen at its own address ", address_),
-                          "another server of this process does", "Stop that one, or list another port");
+                          "another server of this process listens there", "Stop that server, or list another port");
   host_ = std::make_shared<Host>(std::move(methods), options, ++all.servers);
   all.hosts[address_] = host_;
   all.changed.notify_all();
@@ -342,7 +342,7 @@ DIST_INLINE Local::Channel::Channel(const net::Endpoint& server, rpc::ChannelOpt
     : caller_(std::make_shared<const Caller>(Caller{to_string(server), std::move(options)})) {}
 DIST_INLINE Local::Channel::~Channel() {
   for (const std::weak_ptr<Pending>& open : open_)
-    if (const auto call = open.lock()) call->finish({rpc::Failure::cancelled, "its channel has gone", ""});
+    if (const auto call = open.lock()) call->finish({rpc::Failure::cancelled, "its channel was destroyed", ""});
 }
 DIST_INLINE rpc::State Local::Channel::state() const {
   const std::lock_guard lock{mutex_};

@@ -166,13 +166,13 @@ template <class Exchange>
     if (method.name == name) return &method;
   return nullptr;
 }
-/// Lists the methods for messages: "it knows 'pull', 'push'".
+/// Lists the methods for messages: "it has 'pull', 'push'".
 template <class Exchange>
 [[nodiscard, gnu::cold]] std::string known_methods(const std::vector<Method<Exchange>>& methods) {
-  std::string known = "it knows";
+  std::string known = "it has";
   for (const Method<Exchange>& method : methods)
     known += concat(&method == methods.data() ? " " : ", ", quoted(method.name));
-  return methods.empty() ? "it knows none" : known;
+  return methods.empty() ? "it has none" : known;
 }
 [[nodiscard]] std::string too_long(std::uint64_t size, std::uint64_t longest);
 

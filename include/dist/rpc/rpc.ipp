@@ -32,21 +32,21 @@ struct FailureText {
 };
 [[nodiscard]] DIST_INLINE const FailureText& text_of(Failure failure) {
   static constexpr FailureText texts[] = {
-      {"deadline", " has no reply in time", "Give the call a longer timeout, or see what keeps the server busy"},
+      {"deadline", " received no reply in time", "Give the call a longer timeout, or see what keeps the server busy"},
       {"cancelled", " was cancelled", "Call again if the result is wanted"},
-      {"lost", " did not reach the server, or lost it",
-       "See whether the server still runs, listens at this address, and can be reached"},
+      {"lost", " did not reach the server, or lost its connection",
+       "Check whether the server still runs, listens at this address, and can be reached"},
       {"refused", " was refused",
        "Start all tasks of the job from one build, with the same DIST_JOB_SECRET, the same addresses, and "
        "certificates of the same authorities, or none"},
-      {"unknown method", " asks for what the server does not do", "Start all tasks of the job from one build"},
-      {"handler", " failed there with ", "See what the server was asked to do"}};
+      {"unknown method", " names a method that the server does not have", "Start all tasks of the job from one build"},
+      {"handler", " failed on the server with ", "Check the request that the server received"}};
   return texts[static_cast<std::size_t>(failure) - 1];
 }
 DIST_INLINE std::string_view to_string_view(Failure failure) { return text_of(failure).name; }
 
 [[gnu::cold]] DIST_INLINE Outcome outcome_of_exception() {
-  Outcome outcome{Failure::handler, "an exception that is no std::exception", ""};
+  Outcome outcome{Failure::handler, "an exception that is not a std::exception", ""};
   if (const std::type_info* type = abi::__cxa_current_exception_type()) {
     int status = 0;
     char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
@@ -63,7 +63,7 @@ DIST_INLINE std::string_view to_string_view(Failure failure) { return text_of(fa
 }
 
 [[gnu::cold]] DIST_INLINE std::string too_long(std::uint64_t size, std::uint64_t longest) {
-  return concat("a message of ", size, " bytes, where ", longest, " are allowed");
+  return concat("a message of ", size, " bytes, but only ", longest, " are allowed");
 }
 
 }  // namespace dist::rpc

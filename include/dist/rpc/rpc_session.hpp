@@ -51,7 +51,7 @@ struct RequestHead {
   /// Parses a frame. Throws FrameError.
   [[nodiscard]] static RequestHead from(const net::Frame& frame) {
     if (frame.type != request_frame)
-      throw net::FrameError("A caller sends what is no request", concat("frame ", frame.type), "");
+      throw net::FrameError("A caller sent a frame that is not a request", concat("frame ", frame.type), "");
     net::RecordReader reader{frame.payload};
     RequestHead head;
     head.size = reader.number<std::uint64_t>();
@@ -94,7 +94,7 @@ struct ReplyHead {
   /// Parses a frame. Throws FrameError.
   [[nodiscard]] static ReplyHead from(const net::Frame& frame) {
     if (frame.type != reply_frame)
-      throw net::FrameError("A server sends what is no reply", concat("frame ", frame.type), "");
+      throw net::FrameError("A server sent a frame that is not a reply", concat("frame ", frame.type), "");
     net::RecordReader reader{frame.payload};
     ReplyHead head;
     head.size = reader.number<std::uint64_t>();
@@ -102,7 +102,7 @@ struct ReplyHead {
     head.greet_again = reader.number<std::uint8_t>() != 0;
     const auto failure = reader.number<std::uint8_t>();
     if (failure > static_cast<std::uint8_t>(Failure::handler))
-      throw net::FrameError("A server's failure is of no known kind", concat("number ", failure), "");
+      throw net::FrameError("A server's failure is of an unknown kind", concat("number ", failure), "");
     if (failure != 0) {
       head.failure = Outcome{static_cast<Failure>(failure), reader.string(), ""};
       head.failure->thrown = reader.string();
@@ -192,7 +192,7 @@ class ServerSession {
   /// Returns the head of the reply if the call is rejected.
   [[nodiscard]] std::optional<ReplyHead> refusal(const RequestHead& head, std::string_view method) {
     if (secret_.empty()) return std::nullopt;
-    if (head.proof.empty()) return refused("the caller has no secret, and this job has one");
+    if (head.proof.empty()) return refused("the caller has no secret, but this job has one");
     if (!net::equal_proofs(net::proof_of(secret_, "caller", head.of_server, head.of_client, head.said(method)),
                            head.proof))
       return refused("the caller does not know the secret of the job");
@@ -203,7 +203,7 @@ class ServerSession {
       nonce_ = net::random_nonce();
       return ReplyHead{0, incarnation_, {}, true};
     }
-    if (!clients_[head.of_client].take(head.number)) return refused("the call has come before");
+    if (!clients_[head.of_client].take(head.number)) return refused("the server has already received this call");
     return std::nullopt;
   }
   /// Returns the head for a call that is rejected because of `why`.

@@ -190,18 +190,18 @@ template <class T, class... Outer>
 [[nodiscard]] constexpr bool require_sendable() {
   constexpr Sending sending = sending_of<T, Outer...>();
   static_assert(sending != Sending::pointer,
-                "a pointer cannot be sent, as what it points to is in this process: send the value itself, of a text a "
-                "std::string, of a function dist::function<f>");
+                "a pointer cannot be sent, because its target is in this process: send the value itself, a std::string "
+                "for text, dist::function<f> for a function");
   static_assert(sending != Sending::reference,
-                "a reference cannot be sent, as what it refers to is in this process: send the value itself");
+                "a reference cannot be sent, because its target is in this process: send the value itself");
   static_assert(sending != Sending::text_view,
-                "a std::string_view cannot be sent, as its text is in this process: send a std::string");
+                "a std::string_view cannot be sent, because its text is in this process: send a std::string");
   static_assert(sending != Sending::view,
-                "a span or a view cannot be sent, as its elements are in this process: send a std::vector, a "
+                "a span or a view cannot be sent, because its elements are in this process: send a std::vector, a "
                 "dist::Tensor or a dist::IndexedSlices");
   static_assert(sending != Sending::open_enum,
-                "an enum without a fixed type cannot be sent, as not every number is one of its values: write enum "
-                "class, or the type behind a colon, enum Name : int");
+                "an enum without a fixed type cannot be sent, because not every number is one of its values: write "
+                "enum class, or give the underlying type, as in enum Name : int");
   static_assert(sending != Sending::empty_elements,
                 "a list of values without any bytes cannot be sent: send the number of these values");
   static_assert(sending != Sending::unknown,
@@ -435,7 +435,7 @@ class ArchiveReader {
       read_elements(values.data(), size);
       return values;
     } else {
-      if (++depth_ > detail::deepest_list) detail::refuse_value(what_, type, "its lists nest too deep");
+      if (++depth_ > detail::deepest_list) detail::refuse_value(what_, type, "its lists are nested too deeply");
       T values;
       // An element may need more memory than bytes, so the received bytes bound the capacity.
       values.reserve(std::min<std::uint64_t>(size, left_ / sizeof(E)));

@@ -7,8 +7,8 @@ namespace dist::detail {
 inline constexpr std::string_view one_program = "Start all processes of the job from one build of the program";
 
 [[gnu::cold]] DIST_INLINE void refuse_deep_lists() {
-  throw InvalidArgument("A value cannot be sent", concat("it has more than ", deepest_list, " lists in each other"),
-                        "Send its parts in one list, with numbers instead of lists in lists");
+  throw InvalidArgument("A value cannot be sent", concat("it has more than ", deepest_list, " levels of nested lists"),
+                        "Send its parts in one flat list, with indices instead of nested lists");
 }
 [[gnu::cold]] DIST_INLINE void refuse_short_archive(std::string_view what, std::string_view type, std::uint64_t wanted,
                                                     std::uint64_t left) {
@@ -17,15 +17,15 @@ inline constexpr std::string_view one_program = "Start all processes of the job 
 }
 [[gnu::cold]] DIST_INLINE void refuse_long_list(std::string_view what, std::string_view type, std::uint64_t elements,
                                                 std::uint64_t left) {
-  throw ArchiveError(concat(what, " announces too much"),
-                     concat("a ", type, " of ", elements, " elements, for which ", left, " bytes are too few"),
+  throw ArchiveError(concat(what, " declares too many elements"),
+                     concat("a ", type, " with ", elements, " elements, but only ", left, " bytes are left"),
                      one_program);
 }
 [[gnu::cold]] DIST_INLINE void refuse_long_archive(std::string_view what, std::uint64_t left) {
   throw ArchiveError(concat(what, " is longer than its values"), concat(left, " bytes are left"), one_program);
 }
 [[gnu::cold]] DIST_INLINE void refuse_value(std::string_view what, std::string_view type, std::string_view why) {
-  throw ArchiveError(concat(what, " has what is no ", type), why, one_program);
+  throw ArchiveError(concat(what, " contains an invalid ", type), why, one_program);
 }
 
 }  // namespace dist::detail
@@ -56,7 +56,7 @@ DIST_INLINE rpc::Chunk ArchiveReader::next(std::uint64_t most) {
   return part;
 }
 DIST_INLINE rpc::ChunkList ArchiveReader::get_pieces(std::uint64_t size) {
-  if (size > left_) detail::refuse_short_archive(what_, "bytes", size, left_);
+  if (size > left_) detail::refuse_short_archive(what_, "data", size, left_);
   left_ -= size;
   rpc::ChunkList parts;
   while (size > 0) {

@@ -62,8 +62,9 @@ inline constexpr SharedMemoryAccess default_shared_memory =
 /// Until the first calls have located the memory, they are sent as messages.
 template <class T>
 class Client {
-  static_assert(dist::detail::satisfied<rpc::Transport<T>>,
-                "a client of a parameter server names what its calls travel by, such as dist::Local or dist::Grpc");
+  static_assert(
+      dist::detail::satisfied<rpc::Transport<T>>,
+      "a client of a parameter server takes a transport as its template argument, such as dist::Local or dist::Grpc");
 
  public:
   using Transport = T;
@@ -418,8 +419,8 @@ void PendingMessage<T, Request>::send() {
 template <class T, class Request>
 void PendingMessage<T, Request>::wait() {
   if (!is_sent_)
-    throw InvalidArgument("Nobody answers the parts of a batch", "it was not sent",
-                          "Call its send() before what it pulls or pushes is waited for");
+    throw InvalidArgument("A batch has no reply to wait for", "it was not sent",
+                          "Call its send() before waiting for its pulls or pushes");
   if (call_) try {
       results_ = client_->repeat([&] {
         typename T::Call call = call_ ? *std::exchange(call_, std::nullopt) : start();
@@ -448,8 +449,8 @@ class Clients {
   [[nodiscard]] std::shared_ptr<Client<T>> of(std::size_t index, std::uint64_t incarnation) {
     const std::lock_guard lock{mutex_};
     if (index >= clients_.size())
-      throw InvalidArgument(concat("There is no parameter server ", index), concat("the job has ", clients_.size()),
-                            "Use variables with the servers that they were made on");
+      throw InvalidArgument(concat("The job has no parameter server ", index), concat("it has ", clients_.size()),
+                            "Use variables with the servers on which they were created");
     Cached& kept = clients_[index];
     if (!kept.client || kept.incarnation != incarnation) {
       ClientOptions options = options_;

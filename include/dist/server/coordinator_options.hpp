@@ -64,8 +64,8 @@ inline void validate(const CoordinatorOptions& options) {
   refuse_negative("end_timeout", options.end_timeout);
   if (options.server_failures == 0)
     throw InvalidArgument("The option server_failures of a coordinator is 0",
-                          "no call to a parameter server may fail then",
-                          "Give 1, so that the first failure is an error, or more");
+                          "then no call to a parameter server may fail",
+                          "Give 1 or more: with 1, the first failure is an error");
 }
 
 }  // namespace detail

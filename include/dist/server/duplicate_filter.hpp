@@ -42,10 +42,10 @@ class DuplicateFilter {
     const std::shared_ptr<Caller> caller = of(envelope);
     const std::lock_guard lock{caller->mutex};
     if (!caller->seen.remembers(number))
-      throw StoreError(Problem::old_push, "A request is too old",
-                       concat("it is number ", number, " of its client, of which ", rpc::NonceFilter::width,
-                              " later ones have come"),
-                       "Wait for the replies of earlier pushes");
+      throw StoreError(
+          Problem::old_push, "A request is too old",
+          concat("it is number ", number, " of its client, and ", rpc::NonceFilter::width, " later ones have arrived"),
+          "Wait for the replies to earlier pushes");
     if (caller->seen.has(number)) {
       const auto found = caller->told.find(number);
       return found == caller->told.end() ? again() : found->second;
@@ -69,7 +69,7 @@ class DuplicateFilter {
 
   [[nodiscard]] std::shared_ptr<Caller> of(const detail::RequestHeader& envelope) {
     if (envelope.client == 0 || envelope.ordinal == 0)
-      throw ArchiveError("A request that changes variables has no number", "its client must count them",
+      throw ArchiveError("A request that changes variables has no number", "its client must number such requests",
                          "Start all processes of the job from one build of the program");
     const std::lock_guard lock{mutex_};
     std::shared_ptr<Caller>& caller = callers_[envelope.client];

@@ -31,7 +31,7 @@ DIST_INLINE CoordinatorUnavailable::CoordinatorUnavailable(std::string_view self
                   "Start the job again from its last checkpoint") {}
 
 DIST_INLINE Preempted::Preempted(std::string_view self, std::string_view why, int exit_code)
-    : Error(concat(self, " ends because the job was told to end"), why, "Start the job again: it goes on"),
+    : Error(concat(self, " exits because the job received a stop request"), why, "Start the job again: it continues"),
       exit_code_(exit_code) {}
 
 }  // namespace dist

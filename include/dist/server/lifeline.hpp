@@ -134,14 +134,14 @@ class Lifeline {
     return detail::HandshakeStatus::welcome;
   }
   [[gnu::cold]] void attend(Exchange& exchange) {
-    const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The lifeline of a coordinator");
+    const auto coordinator = from_bytes<std::uint64_t>(exchange.pieces(), "The lifeline request of a coordinator");
     const std::lock_guard lock{mutex_};
     if (standing_.state != State::attended || coordinator != coordinator_) return exchange.reply({});
     let_go();
     attending_.emplace(exchange.keep());
   }
   [[gnu::cold]] void leave(Exchange& exchange) {
-    const auto farewell = from_bytes<detail::Leave>(exchange.pieces(), "The farewell of a coordinator");
+    const auto farewell = from_bytes<detail::Leave>(exchange.pieces(), "The leave request of a coordinator");
     {
       const std::lock_guard lock{mutex_};
       const bool has_one = standing_.state == State::attended || standing_.state == State::lost;

@@ -135,7 +135,7 @@ DIST_INLINE void require_values(const Shard& shard, Bytes bytes) {
   if (shard.type() == io::ElementType::boolean &&
       std::any_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte > std::byte{1}; }))
     throw StoreError(Problem::wrong_value, concat(to_string(shard.spec()), " holds bools"),
-                     "a value given is neither 0 nor 1", "Give bools");
+                     "a given value is neither 0 nor 1", "Give bools");
 }
 DIST_INLINE void require_whole_rows(ShardId shard, std::size_t rows, std::size_t values) {
   if (rows == 0 ? values != 0 : values % rows != 0)
@@ -144,22 +144,23 @@ DIST_INLINE void require_whole_rows(ShardId shard, std::size_t rows, std::size_t
 }
 DIST_INLINE void require_version_of_bound(ShardId shard, const PushOptions& options) {
   if (options.version == unknown_version && options.max_staleness != any_staleness)
-    throw InvalidArgument(concat("A push to shard ", shard, " cannot be refused for its staleness"),
-                          "it does not say from which version it comes",
+    throw InvalidArgument(concat("A push to shard ", shard, " cannot have a staleness bound"),
+                          "the version that its values come from is unknown",
                           "Give the version that was pulled, or no bound");
 }
 DIST_INLINE void require_room(const PullPart& part, std::uint64_t bytes) {
   if (bytes != part.to.size())
-    throw StoreError(Problem::wrong_size, concat("A pull of shard ", part.shard, " has no room for its elements"),
-                     concat("they are ", bytes, " bytes, there is room for ", part.to.size()),
+    throw StoreError(Problem::wrong_size, concat("A pull of shard ", part.shard, " does not fit its memory"),
+                     concat("its elements are ", bytes, " bytes, the memory has ", part.to.size()),
                      "Give memory of the size of the shard");
 }
 
 inline void require_type(const Shard& shard, io::ElementType given) {
   if (shard.type() != given)
-    throw StoreError(Problem::wrong_type, concat(to_string(shard.spec()), " has elements of another type"),
-                     concat("they are ", io::to_string(shard.type()), ", those given are ", io::to_string(given)),
-                     "Use the variable's element type");
+    throw StoreError(
+        Problem::wrong_type, concat(to_string(shard.spec()), " has elements of another type"),
+        concat("they are ", io::to_string(shard.type()), ", the given elements are ", io::to_string(given)),
+        "Use the variable's element type");
 }
 inline void require_rows(const Shard& shard, std::span<const std::int64_t> rows) {
   for (const std::int64_t row : rows)
@@ -167,10 +168,10 @@ inline void require_rows(const Shard& shard, std::span<const std::int64_t> rows)
       throw StoreError(Problem::wrong_row, concat(to_string(shard.spec()), " has no row ", row),
                        concat("it has ", shard.spec().rows), "Give indices from 0 to the number of rows - 1");
 }
-/// `what` names the source of the version in the message, as in "A push comes from".
+/// `what` names the source of the version in the message, as in "A push".
 inline void require_version(const Shard& shard, std::uint64_t version, std::string_view what) {
   if (version != unknown_version && version > shard.version())
-    throw StoreError(Problem::malformed, concat(what, " a version that there was not"),
+    throw StoreError(Problem::malformed, concat(what, " names a version that does not exist"),
                      concat("number ", version, " of ", to_string(shard.spec()), ", which is at ", shard.version()),
                      "Give the version that a pull or a push of this shard returned");
 }
@@ -180,7 +181,8 @@ inline void check(const PushPart& part, const Shard& shard) {
   const bool uniform = part.form == PushEncoding::uniform;
   require_type(shard, part.update->type());
   if (!dense && part.update->needs_all())
-    throw StoreError(Problem::wrong_size, concat(to_string(shard.spec()), " is updated by norms of all that is pushed"),
+    throw StoreError(Problem::wrong_size,
+                     concat(to_string(shard.spec()), " has an update that computes norms over all elements"),
                      uniform ? "one value for all elements was given" : "values of some rows were given",
                      "Give one value for each element");
   const std::uint64_t unit = dense ? shard.bytes() : uniform ? io::bytes_of(shard.type()) : shard.row_bytes();
@@ -196,7 +198,7 @@ inline void check(const PushPart& part, const Shard& shard) {
                      concat("it has ", shard.slots(), ", and the update uses ", part.update->slots(), " from number ",
                             part.options.first_slot, " on"),
                      "Create the optimizer's slots before it is applied");
-  require_version(shard, part.options.version, "A push comes from");
+  require_version(shard, part.options.version, "A push");
   part.values.use([&](BytesList values) {
     for (const Bytes piece : values) require_values(shard, piece);
     part.update->check(values);
@@ -249,7 +251,7 @@ DIST_INLINE FoundPull find(const PullPart& part, ShardTable& shards) {
   if (part.options.array > shard.slots())
     throw StoreError(Problem::wrong_slot, concat(to_string(shard.spec()), " has no slot ", part.options.array - 1),
                      concat("it has ", shard.slots()), "Create the optimizer's slots before they are read");
-  require_version(shard, part.options.known, "A pull knows");
+  require_version(shard, part.options.known, "A pull");
   found.is_known = part.options.known == shard.version();
   if (!found.is_known) found.bytes = part.all ? shard.bytes() : part.rows.size() * shard.row_bytes();
   return found;

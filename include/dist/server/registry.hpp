@@ -129,13 +129,12 @@ namespace detail {
 /// Fails to compile with an explanation if another process cannot run `F`.
 template <class F>
 [[nodiscard]] constexpr bool require_schedulable() {
-  static_assert(
-      !is_function_pointer<F>,
-      "a pointer to a function is an address of this process: write dist::function<f>, or a lambda that calls "
-      "the function");
+  static_assert(!is_function_pointer<F>,
+                "a pointer to a function is valid only in this process: write dist::function<f>, or a lambda that "
+                "calls the function");
   static_assert(is_function_pointer<F> || has_parts<F>,
-                "a scheduled function runs in another process, where its captures are not: pass them as arguments, or "
-                "schedule a plain struct with members, of which it may have 8");
+                "a scheduled function runs in another process, without its captures: pass them as arguments, or "
+                "schedule a plain struct with at most 8 members");
   if constexpr (is_function_pointer<F> || !has_parts<F>)
     return false;
   else

@@ -90,7 +90,7 @@ struct LoadedModule {
   for (ssize_t got = 1; got > 0; size += static_cast<std::uint64_t>(got)) {
     got = file ? read(file.get(), buffer.data(), buffer.size()) : -1;
     if (got < 0)
-      throw FileError(path, "cannot be read, to tell this program from others", net::system_text(),
+      throw FileError(path, "cannot be read to identify this program", net::system_text(),
                       "Link the program with a build id (-Wl,--build-id)");
     checksum = io::crc32c(std::span{buffer}.first(static_cast<std::size_t>(got)), checksum);
   }
@@ -104,9 +104,9 @@ struct LoadedModule {
 [[gnu::cold]] DIST_INLINE FunctionId code_place_of(std::uintptr_t address) {
   const LoadedModule module = module_at(address);
   if (address == 0 || module.path.empty())
-    throw InvalidArgument("A function has no number that other processes know",
-                          "its address is in no program or library",
-                          "Register functions of the program, not code that is made at run time");
+    throw InvalidArgument("A function cannot be identified in other processes",
+                          "its address is not in a program or library",
+                          "Register functions of the program, not code that is generated at run time");
   static std::mutex mutex;
   static std::map<std::uintptr_t, std::uint64_t> hashes;  // by load address
   const std::lock_guard lock{mutex};
@@ -126,7 +126,7 @@ DIST_INLINE RegisteredFunctions::Function* RegisteredFunctions::find(const Funct
   const auto found = by_place_.find(number);
   if (found == by_place_.end())
     throw ArchiveError(
-        "A message asks for a function that this program does not have",
+        "A message names a function that this program does not have",
         concat("no function of type ", type, " is registered at ", number.offset, " of module ", number.module),
         "Start all processes of the job from one build of the program");
   return found->second;

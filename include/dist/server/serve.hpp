@@ -85,8 +85,8 @@ template <class Lifeline>
     if (!told && heeds_signal && dist::detail::SignalFlag::came()) {
       told = Clock::now();
       if (speaks && now.state == State::attended)
-        log_line(concat(self, " was told to end, and serves until ", coordinator, " has ended the job, for ",
-                        options.leave_timeout, " at most"));
+        log_line(concat(self, " received a stop request, and continues to serve until ", coordinator,
+                        " ends the job, for ", options.leave_timeout, " at most"));
     }
     if (now.state == State::attended && !told)
       wait.reset();
@@ -95,24 +95,25 @@ template <class Lifeline>
     switch (now.state) {
       case State::left:
         if (now.status == 0) return;
-        throw Preempted(self, concat(coordinator, " has ended it with status ", now.status), now.status);
+        throw Preempted(self, concat(coordinator, " ended the job with status ", now.status), now.status);
       case State::attended:
         if (told && Clock::now() - *told >= options.leave_timeout)
-          throw DeadlineExceeded(concat(self, " was told to end, and the job has not ended"),
-                                 concat(coordinator, " has not ended it within ", options.leave_timeout),
-                                 "Tell the coordinator to end, too, and let it save within that time (leave_timeout)");
+          throw DeadlineExceeded(
+              concat(self, " received a stop request, but the job has not ended"),
+              concat(coordinator, " did not end it within ", options.leave_timeout),
+              "Send the stop request to the coordinator, too, and let it save within that time (leave_timeout)");
         break;
       case State::waiting: {
-        if (told) throw Preempted(self, "no coordinator has come yet", ExitCode::preempted);
+        if (told) throw Preempted(self, "no coordinator has connected yet", ExitCode::preempted);
         const auto waited = Clock::now() - begin;
         if (waited >= options.wait_for_coordinator)
-          throw DeadlineExceeded(concat(self, " has no coordinator"),
-                                 concat(coordinator, " has not come within ", options.wait_for_coordinator),
-                                 "Start the coordinator with the same list of tasks, or wait for it for longer "
-                                 "(wait_for_coordinator)");
+          throw DeadlineExceeded(
+              concat(self, " has no coordinator"),
+              concat(coordinator, " did not connect within ", options.wait_for_coordinator),
+              "Start the coordinator with the same list of tasks, or wait longer for it (wait_for_coordinator)");
         if (!said_waiting && speaks && waited >= options.patience) {
           said_waiting = true;
-          log_line(concat(self, " waits for ", coordinator, " since ", options.patience));
+          log_line(concat(self, " is still waiting for ", coordinator, " after ", options.patience));
         }
         break;
       }
@@ -121,11 +122,11 @@ template <class Lifeline>
           throw CoordinatorUnavailable(
               self, coordinator,
               told || options.keep_alive.count() == 0
-                  ? std::string{"has gone without a word"}
-                  : concat("has gone without a word, and has not come back within ", options.keep_alive));
+                  ? std::string{"disconnected without notice"}
+                  : concat("disconnected without notice, and did not return within ", options.keep_alive));
         if (said_lost != now.since && speaks) {
           said_lost = now.since;
-          log_line(concat(self, " has lost its coordinator, and waits for it for ", options.keep_alive));
+          log_line(concat(self, " has lost its coordinator, and waits for its return for ", options.keep_alive));
         }
         break;
       }
@@ -137,10 +138,9 @@ template <class Lifeline>
 template <class T, class Resolver>
 [[nodiscard]] constexpr bool require_served() {
   constexpr bool travels = dist::detail::satisfied<rpc::Transport<T>>;
-  static_assert(travels, "serve names what calls travel by, such as dist::Local or dist::Grpc");
+  static_assert(travels, "serve takes a transport as its template argument, such as dist::Local or dist::Grpc");
   constexpr bool resolves = dist::detail::satisfied<ClusterResolver<Resolver>>;
-  static_assert(resolves,
-                "serve is given a resolver, such as dist::TfConfigResolver, which knows the tasks of the job");
+  static_assert(resolves, "serve takes a resolver that lists the tasks of the job, such as dist::TfConfigResolver");
   return travels && resolves;
 }
 

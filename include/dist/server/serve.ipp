@@ -32,8 +32,8 @@ namespace dist::server::detail {
     : thread_([this, self = std::move(self), timeout, status] {
         std::unique_lock lock{mutex_};
         if (changed_.wait_for(lock, timeout, [&] { return ended_; })) return;
-        log_line(concat(self, " ends without what it still runs, which has not ended within ", timeout,
-                        ": a function that runs for long should ask whether it is to stop"));
+        log_line(concat(self, " exits with a function still running, which did not end within ", timeout,
+                        ": a long-running function should check for stop requests"));
         std::_Exit(status);
       }) {}
 [[gnu::cold]] DIST_INLINE EndWatch::~EndWatch() {

@@ -118,9 +118,9 @@ struct ServerStore : MirroredStore {
         throw InvalidArgument(concat(optimizer, " cannot train a parameter that is divided among parameter servers"),
                               concat("it scales each step by norms of a whole parameter, and ",
                                      std::string_view{first}.substr(0, first.rfind("/part_")), " has ", shards.size(),
-                                     " shards, each with a norm of its own"),
-                              "Give the ParameterServer a partitioner that leaves the parameter whole, or none, or use "
-                              "nn::Adam or nn::AdamW");
+                                     " shards, each with its own norm"),
+                              "Give the ParameterServer a partitioner that leaves the parameter whole, or no "
+                              "partitioner, or use nn::Adam or nn::AdamW");
       }
   }
 

@@ -326,7 +326,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     try {
       return ServerVariable{std::move(shards), std::move(name)};
     } catch (const Error& error) {
-      throw ArchiveError("A variable of a message has no shards that fit together", error.what(),
+      throw ArchiveError("The shards of a variable in a message do not fit together", error.what(),
                          "Start all processes of the job from one build of the program");
     }
   }
@@ -336,7 +336,7 @@ class ServerVariable : public ShardedVariable<ServerShard<T, Via>> {
     if (versions.size() != this->shards().size())
       throw InvalidArgument(concat("Versions do not fit variable ", quoted(this->name())),
                             concat(versions.size(), " were given, it has ", this->shards().size(), " shards"),
-                            "Give those that pull has returned");
+                            "Give the versions that pull returned");
   }
   [[nodiscard]] std::vector<IndexedSlices<T>> divided(IndexedSlicesView<T> slices) const {
     detail::require_shape(*this, slices.dense_shape());

@@ -84,7 +84,7 @@ struct SessionOptions : ParameterServerOptions {
 template <class T>
 class Session {
   static_assert(dist::detail::satisfied<rpc::Transport<T>>,
-                "a session names what calls travel by, such as dist::Local or dist::Grpc");
+                "a session takes a transport as its template argument, such as dist::Local or dist::Grpc");
 
  public:
   /// Throws ServerUnavailable if a parameter server does not connect in time, or holds variables of a lost coordinator;
@@ -152,7 +152,7 @@ class Session {
     bool silent = false;       ///< lost by silence instead of a closed connection
     Clock::time_point lost_since{};
     Clock::time_point not_before{};
-    std::string why = "nobody has answered there";
+    std::string why = "no process has answered there";
   };
 
   static constexpr net::Milliseconds between_looks{20};
@@ -262,22 +262,22 @@ class Session {
         else
           refuse(link, std::make_exception_ptr(ServerUnavailable(
                            link.task.index, link.address, "holds the variables of another coordinator",
-                           "it has lost that one, and waits for it to come back",
-                           "Start the whole job again, or take the variables over (SessionOptions::takes_over)")));
+                           "it has lost that coordinator, and waits for its return",
+                           "Start the whole job again, or take over the variables (SessionOptions::takes_over)")));
         break;
       case detail::HandshakeStatus::ended:
         if constexpr (rpc::WithinProcess<T>)
           refuse(link, std::make_exception_ptr(InvalidArgument(
-                           concat(link.name(), " has ended"), "the coordinator that it served has done its work",
-                           "Make another job for another coordinator, such as a dist::LocalJob")));
+                           concat(link.name(), " has ended"), "the coordinator that it served has finished its work",
+                           "Create a new job for another coordinator, such as a dist::LocalJob")));
         else
-          wait(link, "its coordinator has done its work, and it ends");
+          wait(link, "its coordinator has finished its work, and it is exiting");
         break;
       case detail::HandshakeStatus::other_program:
         refuse(link, std::make_exception_ptr(
-                         InvalidArgument(concat(link.name(), " runs another program than its coordinator"),
-                                         concat("its build is ", quoted(welcome.program), ", that of the coordinator ",
-                                                quoted(binary_identity())),
+                         InvalidArgument(concat(link.name(), " runs a different program from its coordinator"),
+                                         concat("its build is ", quoted(welcome.program),
+                                                ", the coordinator's build is ", quoted(binary_identity())),
                                          "Start all processes of the job from one build of the program")));
         break;
       default:
@@ -322,11 +322,11 @@ class Session {
       if (first == nullptr) return;
       if (deadline.passed())
         throw ServerUnavailable(first->task.index, first->address,
-                                concat("has not come within ", options_.wait_for_servers), missing,
-                                "Start it, or wait for it for longer (wait_for_servers)");
+                                concat("did not become available within ", options_.wait_for_servers), missing,
+                                "Start it, or wait longer for it (wait_for_servers)");
       if (!said && patience.passed()) {
         said = true;
-        log_line(concat("the coordinator waits since ", options_.patience, " for ", missing));
+        log_line(concat("after ", options_.patience, ", the coordinator is still waiting for ", missing));
       }
       wait.note([&] { return concat("for ", missing); });
       changed_.wait_for(lock, std::min(deadline.left(), between_looks));

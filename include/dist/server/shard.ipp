@@ -43,7 +43,7 @@ namespace dist::server {
   std::size_t elements = 0;
   if (__builtin_mul_overflow(spec.rows, spec.row_size, &elements))
     throw StoreError(Problem::no_memory, concat(to_string(spec), " is too large"),
-                     concat(spec.rows, " rows of ", spec.row_size, " elements"), "Give the shape of an array");
+                     concat(spec.rows, " rows of ", spec.row_size, " elements"), "Give a smaller shape");
   return elements;
 }
 
@@ -54,8 +54,8 @@ namespace dist::server {
   } catch (const OutOfMemory&) {
   }
   throw StoreError(
-      Problem::no_memory, concat(to_string(spec()), " has no memory"),
-      concat(elements_, " elements of ", io::to_string(type()), " are more than the server's system gives"),
+      Problem::no_memory, concat(to_string(spec()), " cannot get memory"),
+      concat(elements_, " elements of ", io::to_string(type()), " are more than the server's system can provide"),
       "Divide the variable among more parameter servers");
 }
 [[gnu::cold]] DIST_INLINE void Shard::release(std::span<const std::uint64_t> arrays) const noexcept {
@@ -79,24 +79,24 @@ DIST_INLINE Shard::Locked::Locked(Shard& shard, std::chrono::nanoseconds longest
     const bool is_stopped = dist::detail::process_state(holder) == 'T';
     refuse(Problem::in_use, " is in use",
            concat("process ", holder,
-                  is_stopped ? ", which a signal has stopped, has locked it"
+                  is_stopped ? " has locked it, and a signal has stopped that process"
                              : concat(" has locked it for ", longest / std::chrono::milliseconds{1}, " ms")),
-           is_stopped ? "Let that process go on, or restart the job from its last checkpoint"
-                      : "See what that process does: a debugger may have stopped it");
+           is_stopped ? "Let that process continue, or restart the job from its last checkpoint"
+                      : "Check what that process does: a debugger may have stopped it");
   }
   const bool is_gone = shard.is_gone();
   const std::int32_t changer = state().changer;
   if (is_gone || changer != 0) {
     state().mutex.unlock();
     if (is_gone) shard.refuse_gone();
-    refuse(Problem::half_changed, " is half changed", concat("process ", changer, " ended while it changed it"),
+    refuse(Problem::half_changed, " is partly updated", concat("process ", changer, " ended during an update"),
            "Restart the job from its last checkpoint");
   }
   state().holder = shard.memory_->process();
 }
 [[gnu::cold]] DIST_INLINE void Shard::refuse_gone() const {
   throw StoreError(Problem::unknown_shard, concat(to_string(spec()), " no longer exists"), "it was dropped",
-                   "Do not use a variable after its end");
+                   "Do not use a variable after its destruction");
 }
 DIST_INLINE ShardMemory Shard::Locked::memory(std::size_t first, std::size_t count) const {
   ShardMemory memory{shard_.type(), shard_.elements_, static_cast<std::size_t>(shard_.spec().row_size),
@@ -120,7 +120,7 @@ DIST_INLINE void Shard::Locked::count_push(std::uint64_t behind, bool known) noe
   if (count > ShardState::most_slots - std::min(first, ShardState::most_slots))
     throw StoreError(
         Problem::wrong_slot, concat(to_string(shard_.spec()), " cannot get ", count, " slots from number ", first),
-        concat("a shard has at most ", ShardState::most_slots), "Keep what the optimizer needs in fewer slots");
+        concat("a shard has at most ", ShardState::most_slots), "Store the optimizer's state in fewer slots");
   std::vector<std::uint64_t> made;
   try {
     for (std::size_t slot = shard_.slots(); slot < first + count; ++slot) {
@@ -146,8 +146,8 @@ DIST_INLINE std::shared_ptr<Shard> ShardTable::require(ShardId id) {
   if (shard) return shard;
   if (!find_)
     throw StoreError(Problem::unknown_shard, concat("This server has no shard ", id),
-                     "none was created, or it was dropped",
-                     "Create the variable before it is used, and use it no longer than it exists");
+                     "it was not created, or it was dropped",
+                     "Use a variable only between its creation and its destruction");
   shard = std::make_shared<Shard>(memory_, find_(id));
   const std::lock_guard lock{mutex_};
   std::erase_if(shards_, [](const auto& entry) { return entry.second->is_gone(); });
@@ -188,7 +188,7 @@ DIST_INLINE void ShardTable::publish(std::uint64_t store, const std::shared_ptr<
 }
 [[gnu::cold]] DIST_INLINE void ShardTable::refuse_second(const ShardSpec& spec) {
   throw StoreError(Problem::shard_exists, concat(to_string(spec), " cannot be created"),
-                   "the server has a shard of this number", "Drop that one first, or take it over");
+                   "the server already has a shard with this number", "Drop that shard first, or take it over");
 }
 
 }  // namespace dist::server

@@ -54,7 +54,8 @@ namespace detail {
     case InitialValue::function:
       return FunctionTable<FillShard>::find(request.get<FunctionId>())(request, head.spec.offset, locked.memory());
   }
-  throw ArchiveError("A request has no kind of initial values", concat("number ", static_cast<unsigned>(head.initial)),
+  throw ArchiveError("A request has an unknown kind of initial values",
+                     concat("number ", static_cast<unsigned>(head.initial)),
                      "Start all processes of the job from one build of the program");
 }
 
@@ -67,7 +68,8 @@ template <class T>
                       value < static_cast<double>(std::numeric_limits<T>::max()) + (sizeof(T) < 8 ? 1.0 : 0.0);
     if (!fits)
       throw StoreError(Problem::wrong_value, concat(to_string(shard.spec()), " cannot have a slot of this value"),
-                       concat(value, " is no ", io::to_string(shard.type())), "Give a value of the elements' type");
+                       concat(value, " is not a value of type ", io::to_string(shard.type())),
+                       "Give a value of the element type");
   }
   return static_cast<T>(value);
 }
@@ -93,8 +95,8 @@ DIST_INLINE ArchiveWriter ShardServer::reply() const {
   const auto program = request.get<std::string>();
   request.expect_end();
   if (program != binary_identity())
-    throw StoreError(Problem::other_program, "A caller runs another program than this server",
-                     concat("its build is ", quoted(program), ", the server's ", binary_identity()),
+    throw StoreError(Problem::other_program, "A caller runs a different program from this server",
+                     concat("its build is ", quoted(program), ", the server's build is ", binary_identity()),
                      "Start all tasks of the job from one build");
   return reply().take();
 }

@@ -175,11 +175,11 @@ template <class F, class T>
     constexpr bool copied = std::is_trivially_copyable_v<F>;
     constexpr bool updates = ServerUpdate<F, T>;
     constexpr bool is_bool = std::same_as<T, bool> && !std::same_as<F, dist::detail::Assign>;
-    static_assert(copied, "an update of elements is trivially copyable: let it hold numbers, not containers");
+    static_assert(copied, "an update of elements must be trivially copyable: store numbers in it, not containers");
     static_assert(!copied || updates || is_bool,
-                  "an update on a server is called as update(old, given), or as update(weight, gradient, slots) with "
-                  "names of its slots in a static array slots, and returns the new value in just the elements' type; "
-                  "see the concept dist::server::ServerUpdate");
+                  "an update on a server must be callable as update(old, given), or as update(weight, gradient, slots) "
+                  "with the names of its slots in a static array slots, and must return the new value in exactly the "
+                  "element type; see the concept dist::server::ServerUpdate");
     static_assert(!is_bool,
                   "a bool variable can be assigned only: bools are not added, subtracted or compared; count in an "
                   "integer type");
@@ -227,10 +227,9 @@ template <class F, class T>
     return false;
   } else {
     constexpr bool fills = FillsRange<F, T> || FillsElement<F, T>;
-    static_assert(
-        fills,
-        "initial values are made by fill(first, elements), with the number of the first element in the variable "
-        "and a std::span of the elements' type, or by fill(i), which returns element i");
+    static_assert(fills,
+                  "initial values need a callable fill(first, elements), with the index of the first element in the "
+                  "variable and a std::span of the element type, or fill(i), which returns element i");
     return fills;
   }
 }

@@ -181,7 +181,7 @@ class VariableCache {
   /// Ends the current step, and begins another. Throws InvalidArgument outside a step.
   void next_step(std::span<const std::shared_ptr<Variable>> wanted) {
     const std::lock_guard lock{mutex_};
-    require_step("the next step was to begin");
+    require_step("the next step cannot begin");
     push();
     forget();
     begin(wanted);
@@ -305,7 +305,7 @@ class VariableCache {
   template <class Table, class E, class Functor>
   void push_rows(const Table& table, IndexedSlicesView<E> gradient, const Functor& functor, std::uint32_t first_slot) {
     const std::lock_guard lock{mutex_};
-    require_step("gradients were to be applied");
+    require_step("gradients cannot be applied");
     table.add_to(pushes_, pushed_, functor, gradient, {.first_slot = first_slot});
   }
   /// Sends queued pushes without waiting.
@@ -387,7 +387,7 @@ class VariableCache {
       const Variable& variable, IndexRange buckets, Bytes gradients, std::uint32_t first_slot,
       dist::detail::FunctionRef<void(PushRequest&, const detail::PushPart&, std::size_t)> put) {
     const std::lock_guard lock{mutex_};
-    require_step("gradients were to be applied");
+    require_step("gradients cannot be applied");
     const std::size_t size = io::bytes_of(variable.spec_.type);
     for (std::size_t bucket = buckets.begin; bucket < buckets.end; ++bucket)
       for (std::size_t tensor = variable.buckets_[bucket].begin; tensor < variable.buckets_[bucket].end; ++tensor)
@@ -478,9 +478,10 @@ class VariableCache {
   }
   void require_step(std::string_view what) const {
     if (phase_ != Phase::step)
-      throw InvalidArgument(concat("On a ParameterServer ", what, " outside a step"),
-                            phase_ == Phase::local ? "an evaluation or a prediction goes on" : "no function runs",
-                            "Call it in a function that a ClusterCoordinator schedules, or in strategy.run");
+      throw InvalidArgument(
+          concat("On a ParameterServer, ", what, " outside a step"),
+          phase_ == Phase::local ? "an evaluation or a prediction is running" : "no function is running",
+          "Call it in a function that a ClusterCoordinator schedules, or in strategy.run");
   }
 
   const std::shared_ptr<Clients<T>> clients_;

@@ -60,12 +60,12 @@ DIST_INLINE void encode(std::span<const PullPart> parts, Message& message) {
 }
 
 [[gnu::cold]] DIST_INLINE StoreError malformed(const ArchiveError& error) {
-  return {Problem::malformed, "A server does not understand a request", error.what(),
+  return {Problem::malformed, "A server received a malformed request", error.what(),
           "Start all tasks of the job from one build"};
 }
 DIST_INLINE void require_known(io::ElementType type) {
   if (type > io::ElementType::f64)
-    throw ArchiveError("A request names no type of elements", concat("number ", static_cast<unsigned>(type)),
+    throw ArchiveError("A request has an unknown element type", concat("number ", static_cast<unsigned>(type)),
                        "Start all processes of the job from one build of the program");
 }
 
@@ -74,12 +74,12 @@ template <class Head>
 [[nodiscard]] std::size_t counted(ArchiveReader& request) {
   const auto count = request.get<std::uint32_t>();
   if (count > request.left() / dist::detail::least_bytes<Head>())
-    dist::detail::refuse_long_list("A request", "parts", count, request.left());
+    dist::detail::refuse_long_list("A request", "list of parts", count, request.left());
   return count;
 }
 inline std::vector<std::int64_t> get_indices(ArchiveReader& request, std::uint64_t count) {
   if (count > request.left() / sizeof(std::int64_t))
-    dist::detail::refuse_long_list("A request", "indices", count, request.left());
+    dist::detail::refuse_long_list("A request", "list of indices", count, request.left());
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   request.get_bytes(std::as_writable_bytes(std::span{rows}));
   return rows;
@@ -97,7 +97,7 @@ DIST_INLINE DecodedPushes::DecodedPushes(ArchiveReader& request) {
     memory.values = request.get_pieces(head.bytes);
     if (head.form > PushEncoding::rows_summed ||
         ((head.form == PushEncoding::dense || head.form == PushEncoding::uniform) && head.rows != 0))
-      throw ArchiveError("A push is in no known form", concat("number ", static_cast<unsigned>(head.form)),
+      throw ArchiveError("A push has an unknown form", concat("number ", static_cast<unsigned>(head.form)),
                          "Start all processes of the job from one build of the program");
     parts_.push_back(
         {head.shard, head.form, head.options, &*memory.update, memory.rows, ValueBytes{BytesList{memory.values}}});

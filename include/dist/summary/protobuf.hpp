@@ -48,8 +48,9 @@ inline void require_text(std::string_view what, std::string_view words) {
     throw InvalidArgument(concat("An event file got ", what, " that is empty"), "TensorBoard shows it under its name",
                           "Give it a name");
   if (printable(words, 2 * words.size()) != words)
-    throw InvalidArgument(concat("An event file got ", what, " that is no text"),
-                          concat(quoted(words), " has control characters, or is no UTF-8"), "Use a name of letters");
+    throw InvalidArgument(concat("An event file got ", what, " that is not text"),
+                          concat(quoted(words), " has control characters, or is not valid UTF-8"),
+                          "Use a name of printable characters");
 }
 
 }  // namespace dist::summary::detail

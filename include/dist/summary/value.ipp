@@ -116,7 +116,7 @@ DIST_INLINE Value image_value(std::span<const Image> images) {
     throw InvalidArgument("An image summary has no images", "the list is empty", "Give it one or more");
   for (const Image& image : images)
     if (image.png.substr(0, signature.size()) != signature)
-      throw InvalidArgument("An image of a summary is no PNG file", "its first bytes are others",
+      throw InvalidArgument("An image of a summary is not a PNG file", "its first bytes are not the PNG signature",
                             "Encode the pixels with io::encode_png, or give the bytes of a PNG file");
   return {"images", "",
           detail::tensor(detail::DataType::string, {static_cast<std::int64_t>(images.size() + 2)},
@@ -163,7 +163,7 @@ DIST_INLINE Value experiment_value(std::span<const HyperparameterRange> varied, 
                           throw InvalidArgument(
                               concat("Hyperparameter ", quoted(each.name), " has choices of several types"),
                               concat(quoted(detail::setting_text(choice)), " is of another type than the first one"),
-                              "Use texts, numbers or truth values");
+                              "Use only texts, only numbers or only truth values");
                         list.add_message(1, detail::setting_message(choice));
                       }
                     }));

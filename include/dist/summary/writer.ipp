@@ -31,8 +31,8 @@ DIST_INLINE std::string graph_def(std::span<const Node> nodes) {
   }
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    throw InvalidArgument(concat("Two nodes of a graph are called ", quoted(*twice)),
-                          "names are how inputs refer to nodes", "Give each node a name of its own");
+    throw InvalidArgument(concat("Two nodes of a graph are called ", quoted(*twice)), "inputs refer to nodes by name",
+                          "Give each node a unique name");
   return protobuf([&](Protobuf& graph) {
     for (const Node& node : nodes)
       graph.add_message(

@@ -99,8 +99,8 @@ TEST_CASE("plugins of several processes exchange their devices through the store
 
 TEST_CASE("a missing process throws with the key, after the shorter timeout of plugin and client") {
   const std::string expected =
-      "Nobody has put the key 'devices/1' within 0.02 s (process 1 on host 'b' has not come). Start all processes, "
-      "with the same list of hosts.";
+      "No process has put the key 'devices/1' within 0.02 s (process 1 on host 'b' has not arrived). Start all "
+      "processes, with the same list of hosts.";
   ClientOptions impatient = fake(store_of("2", 0));
   impatient.timeout = 20ms;
   CHECK(support::what_throws<dist::DeadlineExceeded>([&] { Client{impatient}; }) == expected);

@@ -93,7 +93,7 @@ TEST_CASE(
   const TlsFiles own = authority.task("client");
   const dist::RpcError strange = failure_of(EchoServer{foreign.task("server")}, own);
   CHECK(strange.failure() == rpc::Failure::refused);
-  CHECK(says(strange, "its certificate is not signed by an authority in " + own.authorities + ", or out of date"));
+  CHECK(says(strange, "its certificate is not signed by an authority in " + own.authorities + ", or is out of date"));
   CHECK(std::string{strange.what()}.find("certificates of the same authorities") != std::string::npos);
 
   const EchoServer named{authority.task("named", {.hosts = "DNS:job.example"})};
@@ -107,7 +107,7 @@ TEST_CASE(
 
   const dist::RpcError plain = failure_of(EchoServer{TlsFiles{}}, own);
   CHECK(plain.failure() == rpc::Failure::refused);
-  CHECK(says(plain, "it does not speak TLS"));
+  CHECK(says(plain, "it does not use TLS"));
 }
 
 TEST_CASE("a server with certificates rejects clients without a trusted certificate") {
@@ -115,7 +115,7 @@ TEST_CASE("a server with certificates rejects clients without a trusted certific
   // Without a message from the server, it might be a server that is starting.
   const dist::RpcError plain = failure_of(server, {}, {60s, false});
   CHECK(rpc::is_lost(plain));
-  CHECK(says(plain, "if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"));
+  CHECK(says(plain, "if the server requires TLS, this task needs certificates (DIST_TLS_CERT_FILE)"));
   const dist::RpcError waiting = failure_of(server, {}, {500ms, true});
   CHECK(waiting.failure() == rpc::Failure::deadline);
   CHECK(says(waiting, "this task needs certificates"));
@@ -124,7 +124,7 @@ TEST_CASE("a server with certificates rejects clients without a trusted certific
   stranger.authorities = folder.write("both.pem", folder.read("authority.pem") + folder.read("foreign.pem"));
   const dist::RpcError refused = failure_of(server, stranger, {60s, false});
   CHECK(rpc::is_lost(refused));
-  CHECK(says(refused, "the server may not believe the certificate in " + stranger.certificate));
+  CHECK(says(refused, "the server may have rejected the certificate in " + stranger.certificate));
 }
 
 TEST_CASE("a task whose own certificates are unusable fails at its start, and names the file") {
@@ -155,5 +155,5 @@ TEST_CASE("the core's text for a connection is kept if it is not about trust") {
   CHECK(failed_connection(refused, files) == refused);
   CHECK(failed_connection("Socket closed", files) == "Socket closed");  // for an established connection
   CHECK(distrust("Ssl handshake failed: no shared cipher", files) ==
-        "it does not agree on TLS; Ssl handshake failed: no shared cipher");
+        "the TLS handshake with it failed; Ssl handshake failed: no shared cipher");
 }

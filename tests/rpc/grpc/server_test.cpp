@@ -196,18 +196,19 @@ TEST_CASE("malformed requests are rejected, and other calls continue") {
   CHECK(said(raw_call(address, "/dist/echo", {})) == "refused: the request ended early");
   CHECK(said(raw_call(address, "/dist/echo", {together(head(5), "hell")})) == "refused: the request ended early");
   CHECK(said(raw_call(address, "/dist/echo", {together(head(5), "hello!")})) ==
-        "refused: the request is longer than it says");
+        "refused: the request is longer than its head declares");
   CHECK(said(raw_call(address, "/dist/echo", {bytes_of("")})) == "refused: the request does not begin with a head");
   CHECK(said(raw_call(address, "/dist/echo", {bytes_of("GET / HTTP/1.1")})).find("another protocol") !=
         std::string::npos);
-  CHECK(said(raw_call(address, "/dist/echo", {rpc::ReplyHead{5}.frame()})).find("what is no request") !=
+  CHECK(said(raw_call(address, "/dist/echo", {rpc::ReplyHead{5}.frame()})).find("a frame that is not a request") !=
         std::string::npos);
   CHECK(said(raw_call(address, "/dist/echo", {head(1001)})) ==
         "refused: a message of 1001 bytes, where 1000 are allowed");
   CHECK(said(raw_call(address, "/dist/echo", {head(~std::uint64_t{0})})).find("refused: a message of 1844") == 0);
-  CHECK(said(raw_call(address, "/other/echo", {head(0)})) == "unknown method: it knows 'echo'");
+  CHECK(said(raw_call(address, "/other/echo", {head(0)})) == "unknown method: it has 'echo'");
   CHECK(said(raw_call(address, "/dist/greeting", {head(0)})) == "");
-  CHECK(said(raw_call(address, "/dist/greeting", {together(head(1), "x")})) == "refused: a greeting has no bytes");
+  CHECK(said(raw_call(address, "/dist/greeting", {together(head(1), "x")})) ==
+        "refused: a greeting must not have bytes");
   Bytes damaged = head(0);
   for (std::size_t i = 0; i < damaged.size(); i += 5) {
     Bytes copy = damaged;
@@ -229,11 +230,11 @@ TEST_CASE("a recorded or modified call is rejected") {
   REQUIRE_FALSE(session.greeted(bytes_of(nonce)));
   const Bytes recorded = together(session.head("echo", 5).frame(), "hello");
   CHECK(said(raw_call(address, "/dist/echo", {recorded})) == "hello");
-  CHECK(said(raw_call(address, "/dist/echo", {recorded})) == "refused: the call has come before");
+  CHECK(said(raw_call(address, "/dist/echo", {recorded})) == "refused: the server has already received this call");
   const Bytes other = together(session.head("echo", 5).frame(), "hello");
   CHECK(said(raw_call(address, "/dist/other", {other})) == "refused: the caller does not know the secret of the job");
   CHECK(said(raw_call(address, "/dist/echo", {together(rpc::RequestHead{5}.frame(), "hello")})) ==
-        "refused: the caller has no secret, and this job has one");
+        "refused: the caller has no secret, but this job has one");
 }
 
 TEST_CASE("connections with invalid or incomplete data do not affect others") {

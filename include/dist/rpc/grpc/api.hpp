@@ -456,18 +456,16 @@ using ServerCredentials = std::unique_ptr<grpc_server_credentials, CredentialsRe
   const auto says = [&](std::string_view words) { return details.find(words) != std::string_view::npos; };
   if (says("is not in peer certificate"))
     return concat(
-        "its certificate is for another host: list tasks by the names in their certificates, or name the one that all "
-        "have in DIST_TLS_SERVER_NAME; ",
+        "its certificate is for another host: list tasks by the names in their certificates, or set "
+        "DIST_TLS_SERVER_NAME to a name that all certificates have; ",
         details);
   if (!says("Ssl handshake failed")) return std::nullopt;
   if (says("certificate verify failed"))
-    return concat("its certificate is not signed by an authority in ", files.authorities, ", or out of date; ",
+    return concat("its certificate is not signed by an authority in ", files.authorities, ", or is out of date; ",
                   details);
   if (says("wrong version number"))
-    return concat(
-        "it does not speak TLS: start all tasks of the job with certificates, as DIST_TLS_CERT_FILE names one; ",
-        details);
-  return concat("it does not agree on TLS; ", details);
+    return concat("it does not use TLS: start all tasks of the job with certificates (DIST_TLS_CERT_FILE); ", details);
+  return concat("the TLS handshake with it failed; ", details);
 }
 /// Describes a failed connection, with the likely cause if the server closed it: servers do not report why they reject
 /// a client.
@@ -476,9 +474,8 @@ using ServerCredentials = std::unique_ptr<grpc_server_credentials, CredentialsRe
   if (details.find("failed to connect") == std::string_view::npos ||
       details.find("Socket closed") == std::string_view::npos)
     return why;
-  return concat(why, files.empty()
-                         ? ": if the server asks for TLS, this task needs certificates, as DIST_TLS_CERT_FILE names one"
-                         : concat(": the server may not believe the certificate in ", files.certificate));
+  return concat(why, files.empty() ? ": if the server requires TLS, this task needs certificates (DIST_TLS_CERT_FILE)"
+                                   : concat(": the server may have rejected the certificate in ", files.certificate));
 }
 
 }  // namespace dist::grpc

@@ -293,7 +293,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     if (!ok || !message) return;
     received_.add(message.get());
     if (!has_reply_head_ && !take_reply_head()) return;
-    if (received_.size() > reply_.size) return static_cast<void>(refuse("the reply is longer than it says"));
+    if (received_.size() > reply_.size) return static_cast<void>(refuse("the reply is longer than its head declares"));
     if (sink_ != nullptr && !greeting_) received_.give_to(*sink_);
     if (received_.size() < reply_.size) start<&ClientCall::received>(Batch{}.receive(message_), receive_tag_);
   }
@@ -346,12 +346,12 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
       if (cancelled_) return fail(rpc::Failure::cancelled, *cancelled_);
       return look_at_failure(failure_of_status());
     }
-    if (!has_reply_head_) return fail(rpc::Failure::refused, "it ended without an answer");
+    if (!has_reply_head_) return fail(rpc::Failure::refused, "it ended without a reply");
     if (received_.size() < reply_.size) return fail(rpc::Failure::lost, "the reply ended early");
     if (reply_.greet_again) {
       link_->session.forget(head_.of_server);
       if (attempts_ < most_attempts) return true;
-      return fail(rpc::Failure::refused, "the server has another nonce at every attempt");
+      return fail(rpc::Failure::refused, "the server had a different nonce at every attempt");
     }
     outcome_ = reply_.failure;
     if (outcome_ || !greeting_) return false;
@@ -452,7 +452,7 @@ DIST_INLINE Channel::Channel(const net::Endpoint& server, rpc::ChannelOptions op
 DIST_INLINE Channel::~Channel() {
   if (Core::forked()) return;
   for (const std::weak_ptr<ClientCall>& open : open_)
-    if (const auto call = open.lock()) call->cancel("its channel has gone");
+    if (const auto call = open.lock()) call->cancel("its channel was destroyed");
   for (const std::weak_ptr<ClientCall>& open : open_)
     if (const auto call = open.lock()) call->wait_for_end();
 }

@@ -165,7 +165,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
       if (const std::optional<rpc::ReplyHead> refusal = take_head()) return answer(*refusal, {});
       has_head_ = true;
     }
-    if (received_.size() > head_.size) return answer(host_->session.refused("the request is longer than it says"), {});
+    if (received_.size() > head_.size)
+      return answer(host_->session.refused("the request is longer than its head declares"), {});
     if (received_.size() == head_.size) {
       ++users_;
       return host_->handle(shared_from_this());
@@ -183,7 +184,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
       return host_->session.refused(error.what());
     }
     if (method_ == rpc::greeting_method)
-      return head_.size == 0 ? std::nullopt : std::optional{host_->session.refused("a greeting has no bytes")};
+      return head_.size == 0 ? std::nullopt : std::optional{host_->session.refused("a greeting must not have bytes")};
     std::optional<rpc::ReplyHead> refusal = host_->session.refusal(head_, method_);
     if (!refusal && head_.size > host_->options.longest)
       refusal = host_->session.refused(rpc::too_long(head_.size, host_->options.longest));
@@ -305,7 +306,7 @@ DIST_INLINE void ServerHost::run(const rpc::Method<Exchange>& method, Exchange& 
 }
 
 DIST_INLINE Exchange::~Exchange() {
-  if (call_ && !call_->is_answered() && !Core::forked()) fail("the handler gave no answer");
+  if (call_ && !call_->is_answered() && !Core::forked()) fail("the handler did not reply");
 }
 DIST_INLINE std::string_view Exchange::method() const { return call_->method(); }
 DIST_INLINE rpc::ChunkSpan Exchange::pieces() const { return call_->pieces(); }
