@@ -14,12 +14,15 @@ add_test(NAME consumers.install COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_
 set_tests_properties(consumers.clean_stage PROPERTIES FIXTURES_SETUP dist_clean_stage)
 set_tests_properties(consumers.install PROPERTIES FIXTURES_REQUIRED dist_clean_stage FIXTURES_SETUP dist_stage)
 
-# A build type without flags is fastest; without a build type, the compiled parts would be optimized.
+# dist_add_consumer(<project>[.<variant>] <options of CMake>...). A build type without flags is fastest; without a build
+# type, the compiled parts would be optimized.
+set(dist_consumer_options --build-generator "${CMAKE_GENERATOR}" --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+    -DCMAKE_BUILD_TYPE=None)
 function(dist_add_consumer name)
+  string(REGEX REPLACE "[.].*" "" project "${name}")
   add_test(NAME consumers.${name}
-           COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/consumers/${name}"
-                   "${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}" --build-generator "${CMAKE_GENERATOR}"
-                   --build-options "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" -DCMAKE_BUILD_TYPE=None ${ARGN} --test-command ctest
+           COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/consumers/${project}"
+                   "${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}" ${dist_consumer_options} ${ARGN} --test-command ctest
                    --output-on-failure --no-tests=error)
   set_tests_properties(consumers.${name} PROPERTIES TIMEOUT 900 COST 70)
 endfunction()
@@ -39,6 +42,17 @@ if(DIST_HAVE_MPI)
                          PROCESSORS 2 PASS_REGULAR_EXPRESSION "2 processes, norm 70.7107")
   endforeach()
 endif()
+
+# An installation without packages has only the headers that need none.
+set(bare_stage "${CMAKE_CURRENT_BINARY_DIR}/stage_without_packages")
+add_test(NAME consumers.install_without_packages
+         COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/without_packages"
+                 --build-target install ${dist_consumer_options} -DDIST_PACKAGES=OFF -DDIST_TESTS=OFF -DDIST_BENCHMARKS=OFF -DDIST_EXAMPLES=OFF
+                 "-DCMAKE_INSTALL_PREFIX=${bare_stage}")
+set_tests_properties(consumers.install_without_packages PROPERTIES FIXTURES_SETUP dist_bare_stage TIMEOUT 300 COST 60)
+dist_add_consumer(find_package.without_packages "-DCMAKE_PREFIX_PATH=${bare_stage}" -DCOMPONENTS=)
+set_tests_properties(consumers.find_package.without_packages PROPERTIES FIXTURES_REQUIRED dist_bare_stage)
+
 if(DIST_HAVE_NVCC AND DIST_HAVE_CUDA)
   dist_add_consumer(cuda_language "-DCMAKE_PREFIX_PATH=${stage}" "-DCMAKE_CUDA_COMPILER=${NVCC_PROGRAM}")
   set_tests_properties(consumers.cuda_language PROPERTIES FIXTURES_REQUIRED dist_stage)
