@@ -1,4 +1,4 @@
-// expect: a bool variable can be assigned only
+// expect: a bool variable can only be assigned
 #include <dist/server/requests.hpp>
 
 int main() {

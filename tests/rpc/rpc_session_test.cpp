@@ -85,14 +85,14 @@ TEST_CASE("calls are accepted once, from callers with the secret, with the prove
   CHECK(said(server, second) == "taken");
   CHECK(said(server, first) == "taken");
   CHECK(said(server, first) == "the server has already received this call");
-  CHECK(said(server, client.head("push", 10), "pull") == "the caller does not know the secret of the job");
+  CHECK(said(server, client.head("push", 10), "pull") == "the caller does not have the secret of the job");
   for (auto change : {+[](rpc::RequestHead& head) { ++head.size; }, +[](rpc::RequestHead& head) { ++head.number; },
                       +[](rpc::RequestHead& head) { head.proof[3] ^= std::byte{1}; },
                       +[](rpc::RequestHead& head) { head.of_client[3] ^= std::byte{1}; },
                       +[](rpc::RequestHead& head) { head.of_server[3] ^= std::byte{1}; }}) {
     rpc::RequestHead head = client.head("push", 10);
     change(head);
-    CHECK(said(server, head) == "the caller does not know the secret of the job");
+    CHECK(said(server, head) == "the caller does not have the secret of the job");
   }
   rpc::ClientSession without{""};
   CHECK_FALSE(without.must_greet());
@@ -103,7 +103,7 @@ TEST_CASE("a client accepts a server with the secret, and greets another one aga
   rpc::ServerSession wrong{"another"}, open{""}, server{"secret"}, successor{"secret"};
   CHECK(server.incarnation() != successor.incarnation());
   rpc::ClientSession client{"secret"};
-  CHECK(client.greeted(wrong.answer(client.greeting()))->why == "the server does not know the secret of the job");
+  CHECK(client.greeted(wrong.answer(client.greeting()))->why == "the server does not have the secret of the job");
   CHECK(client.greeted(open.answer(client.greeting()))->why == "the server was started without the secret of the job");
   CHECK_THROWS_AS(client.greeted(rpc::Chunk{net::random_nonce()}), net::FrameError);
   CHECK(client.must_greet());

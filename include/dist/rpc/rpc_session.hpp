@@ -135,7 +135,7 @@ class ClientSession {
     const Chunk proof = reader.bytes();
     reader.expect_end();
     if (!net::equal_proofs(net::proof_of(secret_, "server", nonce, of_client_, {}), proof))
-      return Outcome{Failure::refused, "the server does not know the secret of the job", ""};
+      return Outcome{Failure::refused, "the server does not have the secret of the job", ""};
     const std::lock_guard lock{mutex_};
     of_server_ = nonce;
     return std::nullopt;
@@ -195,7 +195,7 @@ class ServerSession {
     if (head.proof.empty()) return refused("the caller has no secret, but this job has one");
     if (!net::equal_proofs(net::proof_of(secret_, "caller", head.of_server, head.of_client, head.said(method)),
                            head.proof))
-      return refused("the caller does not know the secret of the job");
+      return refused("the caller does not have the secret of the job");
     const std::lock_guard lock{mutex_};
     if (head.of_server != nonce_) return ReplyHead{0, incarnation_, {}, true};
     if (!clients_.contains(head.of_client) && clients_.size() >= most_clients_) {

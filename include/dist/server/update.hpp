@@ -181,7 +181,7 @@ template <class F, class T>
                   "with the names of its slots in a static array slots, and must return the new value in exactly the "
                   "element type; see the concept dist::server::ServerUpdate");
     static_assert(!is_bool,
-                  "a bool variable can be assigned only: bools are not added, subtracted or compared; count in an "
+                  "a bool variable can only be assigned: bools are not added, subtracted or compared; count in an "
                   "integer type");
     return copied && updates && !is_bool;
   }

@@ -419,7 +419,7 @@ void ParameterServer<T>::create_shards(Made& made, const Shape& shape, const std
                                        std::size_t element_bytes, detail::FunctionRef<AddShard> add,
                                        detail::FunctionRef<CreateShard> create) {
   if (!coordinator_)
-    throw InvalidArgument(concat("Variable ", quoted(name), " cannot be made on a worker"),
+    throw InvalidArgument(concat("Variable ", quoted(name), " cannot be created on a worker"),
                           "the variables of a ParameterServer are made on the coordinator",
                           "Make it there, and pass it, or the object that contains it, to the scheduled function");
   const std::size_t count = number_of_shards(options_.partitioner, name, shape, element_bytes);
@@ -501,7 +501,7 @@ auto ParameterServer<T>::place_slot(const Core& variable, io::ElementType type, 
 template <rpc::Transport T>
 server::CachedVariableSpec ParameterServer<T>::take_spec(const server::CachedVariableSpec& wanted) {
   if (attaching_.empty())
-    throw InvalidArgument(concat("Variable ", quoted(wanted.name), " cannot be made on a worker"),
+    throw InvalidArgument(concat("Variable ", quoted(wanted.name), " cannot be created on a worker"),
                           "the variables of a ParameterServer are made on the coordinator",
                           "Make it there, and pass the object that contains it to the scheduled function");
   server::CachedVariableSpec spec = std::move(attaching_.front());

@@ -232,7 +232,7 @@ TEST_CASE("a recorded or modified call is rejected") {
   CHECK(said(raw_call(address, "/dist/echo", {recorded})) == "hello");
   CHECK(said(raw_call(address, "/dist/echo", {recorded})) == "refused: the server has already received this call");
   const Bytes other = together(session.head("echo", 5).frame(), "hello");
-  CHECK(said(raw_call(address, "/dist/other", {other})) == "refused: the caller does not know the secret of the job");
+  CHECK(said(raw_call(address, "/dist/other", {other})) == "refused: the caller does not have the secret of the job");
   CHECK(said(raw_call(address, "/dist/echo", {together(rpc::RequestHead{5}.frame(), "hello")})) ==
         "refused: the caller has no secret, but this job has one");
 }

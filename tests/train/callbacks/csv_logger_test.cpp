@@ -79,7 +79,7 @@ TEST_CASE("new columns are added to previous lines") {
 TEST_CASE("a file that cannot be written is reported") {
   small::Model trained;
   CHECK_THROWS_WITH_AS(trained.model.fit(small::examples(), {.verbose = 0}, CSVLogger{"/nowhere/log.csv"}),
-                       "File '/nowhere/log.csv' cannot be made (No such file or directory). Check its folder, the "
+                       "File '/nowhere/log.csv' cannot be created (No such file or directory). Check its folder, the "
                        "permissions and the free disk space.",
                        dist::FileError);
   CHECK_THROWS_AS(trained.model.fit(small::examples(), {.verbose = 0}, CSVLogger{"/dev/full"}), dist::FileError);

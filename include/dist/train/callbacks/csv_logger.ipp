@@ -16,7 +16,7 @@ DIST_INLINE void CSVLogger::on_train_begin(ModelView& model) {
   rows_ = 0;
   is_writer_ = model.is_chief();
   if (!is_writer_) return;
-  open("a", "cannot be made");
+  open("a", "cannot be created");
   if (options_.append) rows_ = std::max<std::size_t>(read_lines().size(), 1) - 1;
 }
 
@@ -88,7 +88,7 @@ DIST_INLINE void CSVLogger::write_anew(std::vector<std::string> columns) {
   for (std::size_t i = 1; i < header.size(); ++i)
     if (std::find(columns.begin(), columns.end(), header[i]) == columns.end()) columns.push_back(header[i]);
   std::sort(columns.begin(), columns.end());
-  open("w", "cannot be made");
+  open("w", "cannot be created");
   const auto write_row = [&](std::string line, const auto& field_of) {
     for (const std::string& column : columns) line.append(1, options_.separator).append(field_of(column));
     write(std::move(line));
