@@ -3,14 +3,21 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/activate.hpp>
+#include <dist/nn/layers/add.hpp>
+#include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
@@ -156,6 +163,78 @@ TEST_CASE("gradients of whole networks agree with central differences") {
     dist_test::check_gradients<Small, nn::Reference>(rows);
     dist_test::check_gradients<Deep, nn::Reference>(rows);
     dist_test::check_gradients<StartsWithoutParameters, nn::Reference>(rows);
+  }
+}
+
+namespace {
+
+/// Compares the input gradient of `Net` in double with central differences of the loss, alone and with the gradients of
+/// the parameters.
+template <class Net>
+void check_input_gradient(std::size_t rows) {
+  nn::Workspace<Net, nn::Reference, double> workspace;
+  const auto parameters = numbers(Net::padded_count, 1);
+  auto batch = numbers(rows * Net::InputShape::elements, 2);
+  const auto expected = dist_test::pass(workspace, parameters, batch);
+  const auto forward = [&] {
+    const auto targets = numbers(expected.outputs.size(), 3);
+    const dist::TensorView<const double> x{batch.data(), Net::InputShape::shape().stacked(rows)};
+    const auto y = workspace.forward(parameters, x);
+    for (std::size_t i = 0; i < targets.size(); ++i) y.gradient[i] = targets[i] + y.values[i];
+  };
+  const auto found = [&] {
+    const auto dx = workspace.input_gradient();
+    CHECK(dx.shape() == Net::InputShape::shape().stacked(rows));
+    return List(dx.data(), dx.data() + dx.size());
+  };
+
+  List gradients(Net::padded_count, 99);
+  forward();
+  workspace.template backward<nn::GradientSources<false, true>>(parameters, gradients);
+  CHECK(gradients == List(Net::padded_count, 99));
+  const List dx = found();
+  forward();
+  workspace.template backward<nn::GradientSources<true, true>>(parameters, gradients);
+  CHECK(found() == dx);
+  std::size_t index = 0;
+  for (const nn::Parameter& parameter : Net::parameters)
+    for (std::size_t i = 0; i < parameter.shape.elements(); ++i)
+      CHECK(gradients[parameter.offset + i] == doctest::Approx(expected.gradients[index++]).epsilon(1e-12));
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    constexpr double step = 1e-5;
+    const double before = batch[i];
+    batch[i] = before + step;
+    const double above = dist_test::pass(workspace, parameters, batch).loss;
+    batch[i] = before - step;
+    const double below = dist_test::pass(workspace, parameters, batch).loss;
+    batch[i] = before;
+    const double numeric = (above - below) / (2 * step);
+    CAPTURE(i);
+    CHECK(std::abs(dx[i] - numeric) <= 1e-6 * std::fmax(1.0, std::abs(numeric)));
+  }
+}
+
+/// Layers whose parameter gradients cannot be left out, alone and in branches.
+using Normalized =
+    nn::Sequential<nn::Input<3, 4>, nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3>, nn::Flatten,
+                   nn::Concatenate<nn::Sequential<nn::Dense<4, nn::Tanh>, nn::LayerNormalization<>>, nn::Sequential<>>,
+                   nn::Dense<3>>;
+using Residuals =
+    nn::Sequential<nn::Input<5>, nn::Residual<nn::Sequential<nn::Dense<6, nn::Tanh>, nn::Dense<5>>>, nn::Softmax>;
+/// The activation's gradient needs its input.
+using Smooth = nn::Sequential<nn::Input<4>, nn::Dense<5, nn::Gelu>, nn::Dense<2, nn::Sigmoid>>;
+
+}  // namespace
+
+TEST_CASE("input gradients of whole networks agree with central differences, and leave other gradients as they are") {
+  for (const std::size_t rows : {std::size_t{1}, std::size_t{3}}) {
+    CAPTURE(rows);
+    check_input_gradient<Small>(rows);
+    check_input_gradient<Deep>(rows);
+    check_input_gradient<StartsWithoutParameters>(rows);
+    check_input_gradient<Normalized>(rows);
+    check_input_gradient<Residuals>(rows);
+    check_input_gradient<Smooth>(rows);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -158,6 +159,134 @@ TEST_CASE("backward requires a forward") {
   const auto call = [&] { strategy.run([&](auto& replica) { net.backward(replica, 0); }); };
   CHECK_THROWS_AS(call(), dist::InvalidArgument);
   CHECK(message_of(call).find("replica 0") != std::string::npos);
+}
+
+namespace {
+
+using First = nn::Sequential<nn::Input<3>, nn::Dense<4, nn::Tanh>, nn::Dense<2, nn::Tanh>>;
+using Second = nn::Sequential<nn::Input<2>, nn::Dense<5, nn::Relu>, nn::Dense<3>>;
+using Whole =
+    nn::Sequential<nn::Input<3>, nn::Dense<4, nn::Tanh>, nn::Dense<2, nn::Tanh>, nn::Dense<5, nn::Relu>, nn::Dense<3>>;
+
+std::vector<double> numbers_of(const auto& view) { return {view.data(), view.data() + view.size()}; }
+std::vector<double> all(const dist::ReplicaBuffer<double>& gradients, const auto& replica) {
+  return numbers_of(gradients.component(replica));
+}
+
+}  // namespace
+
+TEST_CASE("a network continues backward from the input gradient of the network after it") {
+  dist::Default strategy;
+  nn::Network<First, nn::Reference, double> first{strategy, 1};
+  nn::Network<Second, nn::Reference, double> second{strategy, 2};
+  nn::Network<Whole, nn::Reference, double> whole{strategy, 3};
+  const auto scope = strategy.scope();
+  const std::size_t of_first = first.layout().size();
+  for (std::size_t i = 0; i < whole.layout().size(); ++i) {
+    const bool is_first = i < of_first;
+    const std::string name = is_first ? first.layout()[i].name() : second.layout()[i - of_first].name();
+    whole.assign_parameter(scope, whole.layout()[i].name(),
+                           is_first ? first.parameter(scope, name) : second.parameter(scope, name));
+  }
+  strategy.run([&](auto& replica) {
+    for (const std::size_t rows : {4U, 2U, 0U, 3U}) {
+      CAPTURE(rows);
+      dist::Tensor<double> x{dist::Shape{rows, 3}};
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 5) / 5 - 0.3;
+      const dist::Tensor<int> labels{dist::Shape{rows}};
+      const auto loss_of = [&](const auto& y) { return nn::sparse_categorical_crossentropy(replica, y, labels, 4); };
+      const auto expected = whole.backward(replica, loss_of(whole.forward(replica, x)), nn::input_gradient);
+
+      const auto forward = [&] { return loss_of(second.forward(replica, first.forward(replica, x).values)); };
+      const auto slopes = second.backward(replica, forward(), nn::input_gradient);
+      CHECK(slopes.shape() == dist::Shape{rows, 2});
+      const auto dx = first.backward(replica, slopes, nn::input_gradient);
+      CHECK(dx.shape() == dist::Shape{rows, 3});
+      CHECK(numbers_of(dx) == numbers_of(expected));
+      CHECK(numbers_of(first.gradient<0, 0>(replica)) == numbers_of(whole.gradient<0, 0>(replica)));
+      CHECK(numbers_of(first.gradient<1, 1>(replica)) == numbers_of(whole.gradient<1, 1>(replica)));
+      CHECK(numbers_of(second.gradient<0, 0>(replica)) == numbers_of(whole.gradient<2, 0>(replica)));
+
+      // Without the gradients of the second network's parameters.
+      const auto of_second = all(std::as_const(second).gradients(), replica);
+      second.gradient<0, 0>(replica)[0] = 77;
+      const auto again = second.backward(replica, forward(), nn::only_input_gradient);
+      CHECK(second.gradient<0, 0>(replica)[0] == 77);
+      CHECK(numbers_of(second.gradient<1, 0>(replica)) ==
+            std::vector<double>(of_second.begin() + static_cast<std::ptrdiff_t>(second.layout()[2].offset),
+                                of_second.begin() + static_cast<std::ptrdiff_t>(second.layout()[2].offset) + 15));
+      CHECK(numbers_of(first.backward(replica, again, nn::only_input_gradient)) == numbers_of(expected));
+    }
+  });
+}
+
+TEST_CASE("an input gradient alone leaves it open whether an optimizer may take gradients") {
+  dist::Default strategy;
+  nn::Network<Second> net{strategy};
+  const dist::Tensor<float> x{dist::Shape{2, 2}}, slopes{dist::Shape{2, 3}};
+  const auto take = [&] { strategy.run([&](auto& replica) { (void)net.take_gradients(replica); }); };
+  const auto backward = [&](auto... sources) {
+    strategy.run([&](auto& replica) {
+      static_cast<void>(net.forward(replica, x));
+      static_cast<void>(net.backward(replica, slopes, sources...));
+    });
+  };
+  backward(nn::only_input_gradient);
+  CHECK(message_of(take).find("has called no backward yet") != std::string::npos);
+  backward(nn::input_gradient);
+  backward(nn::only_input_gradient);
+  take();
+  backward(nn::only_input_gradient);
+  CHECK(message_of(take).find("has applied those of its last backward already") != std::string::npos);
+}
+
+TEST_CASE("owners compute gradients after a backward with an input gradient, but not after an input gradient alone") {
+  using Storage = nn::OwnerComputedGradients<1>;
+  using Wide = nn::Sequential<nn::Input<8>, nn::Dense<8, nn::Relu>, nn::Dense<2>>;
+  Mirrored strategy{2};
+  nn::Network<Wide, nn::Reference, float, Storage> owners{strategy};
+  nn::Network<Wide> stored{strategy};
+  static_assert(!decltype(owners)::stores_gradients);
+  dist::Tensor<float> x{dist::Shape{1, 8}}, slopes{dist::Shape{1, 2}, {0.5F, -2}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 3) - 1;
+  const auto step = [&](auto& replica, auto& net, auto sources) {
+    static_cast<void>(net.forward(replica, x));
+    const auto dx = numbers_of(net.backward(replica, slopes, sources));
+    net.reduce_and_apply(replica, [](std::size_t, float value, float gradient) { return value - gradient; });
+    return dx;
+  };
+  strategy.run([&](auto& replica) {
+    for (int time = 0; time < 2; ++time)
+      CHECK(step(replica, owners, nn::input_gradient) == step(replica, stored, nn::input_gradient));
+    CHECK_THROWS_AS(static_cast<void>(step(replica, owners, nn::only_input_gradient)), dist::InvalidArgument);
+  });
+  CHECK(owners.parameter<0, 0>(strategy.scope()) == stored.parameter<0, 0>(strategy.scope()));
+}
+
+TEST_CASE("a gradient of another shape is rejected, except for trailing axes of extent 1 and empty batches") {
+  dist::Default strategy;
+  using Line = nn::Sequential<nn::Input<2>, nn::Dense<1>>;
+  nn::Network<Line> net{strategy};
+  const auto backward = [&](std::size_t rows, const dist::Shape& shape) {
+    strategy.run([&](auto& replica) {
+      static_cast<void>(net.forward(replica, dist::Tensor<float>{dist::Shape{rows, 2}}));
+      net.backward(replica, dist::Tensor<float>{shape});
+    });
+  };
+  CHECK_NOTHROW(backward(2, {2, 1}));
+  CHECK_NOTHROW(backward(2, {2}));
+  CHECK_NOTHROW(backward(0, {0}));
+  CHECK_NOTHROW(backward(0, {0, 1}));
+  for (const dist::Shape& shape : {dist::Shape{2, 2}, dist::Shape{3, 1}, dist::Shape{1}, dist::Shape{0}}) {
+    CAPTURE(to_string(shape));
+    CHECK_THROWS_AS(backward(2, shape), dist::ShapeMismatch);
+  }
+  CHECK(message_of([&] {
+          backward(2, {3, 1});
+        }) ==
+        "A gradient does not fit the network's outputs (the gradient has shape [3, 1], the outputs of the last forward "
+        "[2, 1]). Give backward the gradient of these outputs, with all rows of the batch.");
+  CHECK_THROWS_AS(backward(0, {2, 1}), dist::ShapeMismatch);
 }
 
 TEST_CASE("a network computes in double") {

@@ -84,7 +84,7 @@ concept RoundsFactors = requires {
 };
 
 /// A back end whose networks are traced in compiled steps. It has the functions `forward(trace, network, x, mode)`,
-/// `backward(trace, network, loss)`, `parameters(trace, network)`, `gradients(trace, network)` and
+/// `backward(trace, network, loss, sources)`, `parameters(trace, network)`, `gradients(trace, network)` and
 /// `add_gradient(trace, network, parameter, more)`.
 template <class B>
 concept TracesNetworks = B::traces_networks;

@@ -41,6 +41,12 @@ struct ActivationOf<Operation> {
   using Type = typename Operation::Activation;
 };
 
+/// An operation whose `backward` has a form that writes no parameter gradient.
+template <class Operation>
+concept SkipsParameterGradients = requires {
+  requires Operation::skips_parameter_gradients;
+};
+
 /// The operations of consecutive layers, and the memory between them, which grows to the largest batch. `Net` is a
 /// Sequential. The caller owns the back end's state and queue.
 ///
@@ -102,27 +108,33 @@ class Chain {
       if (layer.elements.size() > 0) before_use(layer.elements);
       (this->*layer.run)(state, parameters, &pass);
     }
-    return {output(layers), output_gradient(layers)};
+    return {output(layers), output_gradient()};
   }
 
-  /// Overwrites the gradients of all parameters, and with `InputGradient` of the input, from the output gradient that
-  /// the loss wrote. `replica` is the replica's context if a layer uses it. `when_ready(elements)` is called when the
-  /// gradients of one or several layers are final, from the last to the first.
-  template <bool InputGradient, class Replica, class WhenReady>
+  /// Overwrites the gradients of all parameters, unless `ParameterGradients` is false, and with `InputGradient` of the
+  /// input, from the output gradient that the loss wrote. `replica` is the replica's context if a layer uses it.
+  /// `when_ready(elements)` is called when the gradients of one or several layers are final, from the last to the
+  /// first.
+  template <bool InputGradient, bool ParameterGradients = true, class Replica, class WhenReady>
   void backward(const Queue& queue, State& state, const T* parameters, T* gradients, const Replica& replica,
                 WhenReady&& when_ready) {
+    static_assert(InputGradient || ParameterGradients);
     if constexpr (InputGradient) reserve_input_gradient(queue);
+    if constexpr (!ParameterGradients) reserve_discarded_gradients(queue);
     if (rows() == 0) {
-      if constexpr (Net::padded_count > 0) queue.fill(SpanIn<T, Where>{gradients, Net::padded_count}, T{0});
+      if constexpr (ParameterGradients && Net::padded_count > 0)
+        queue.fill(SpanIn<T, Where>{gradients, Net::padded_count}, T{0});
       if constexpr (!Net::uses_replica) return static_cast<void>(when_ready(IndexRange{0, Net::padded_count}));
     }
     for (std::size_t layer = layers; layer-- > 0;) {
-      const BackwardEntry& entry = backward_entries<InputGradient, Replica>[layer];
+      const BackwardEntry& entry = backward_entries<InputGradient, ParameterGradients, Replica>[layer];
       if (takes_part(entry)) (this->*entry.run)(state, parameters, gradients, &replica);
       if (entry.elements.size() > 0) when_ready(entry.elements);
     }
   }
 
+  /// Returns the output's gradient, for a loss of the last `forward` to write.
+  [[nodiscard]] View<T> output_gradient() { return output_gradient(layers); }
   /// Returns the input's gradient, after a `backward` with `InputGradient`.
   [[nodiscard]] View<const T> input_gradient() { return layer_input_gradient(0); }
 
@@ -221,6 +233,33 @@ class Chain {
     input_gradient_rows_ = rows();
   }
 
+  /// True if a layer's `backward` has a form that writes no parameter gradient.
+  template <std::size_t Index>
+  static constexpr bool skips_parameter_gradients =
+      Net::template Layer<Index>::parameters.size() == 0 || SkipsParameterGradients<OperationAt<Index>>;
+
+  /// Reserves memory for gradients that a layer writes but the caller does not want.
+  void reserve_discarded_gradients(const Queue& queue) {
+    constexpr std::size_t most = []<std::size_t... Index>(std::index_sequence<Index...>) {
+      std::size_t largest = 0;
+      ((largest = std::max(largest, skips_parameter_gradients<Index> ? 0 : elements_of<Index>.size())), ...);
+      return largest;
+    }
+    (std::make_index_sequence<layers>{});
+    if constexpr (most > 0)
+      if (discarded_gradients_.data() == nullptr) discarded_gradients_ = make_layer_memory<Backend, T>(queue, most);
+  }
+  /// Returns the destination of a layer's parameter gradients.
+  template <std::size_t Index, bool ParameterGradients>
+  [[nodiscard]] auto layer_gradients(T* gradients) {
+    auto views = Net::template layer_parameters<Index, Where>(gradients);
+    if constexpr (!ParameterGradients && !skips_parameter_gradients<Index>) {
+      const T* const first = views[0].data();
+      for (View<T>& view : views) view = {discarded_gradients_.data() + (view.data() - first), view.shape()};
+    }
+    return views;
+  }
+
   /// A layer's parameters, and the function that computes it, or null. The function takes the pass or the replica as a
   /// pointer, so layers that do not use the replica are compiled only once.
   template <class Run>
@@ -277,38 +316,46 @@ class Chain {
     }
   }();
 
-  template <std::size_t Index, bool InputGradient, class Replica>
+  template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
   [[nodiscard]] static constexpr BackwardEntry backward_entry() {
     BackwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
+    // A layer without parameters has one function for both.
+    constexpr bool parameter_gradients = ParameterGradients || Net::template Layer<Index>::parameters.size() == 0;
     if constexpr (stages[Index + 1].last == Index && (InputGradient || Index >= first_trained))
-      entry.run = &Chain::template backward_one<Index, InputGradient,
+      entry.run = &Chain::template backward_one<Index, InputGradient, parameter_gradients,
                                                 std::conditional_t<uses_replica<Index>, Replica, NoReplica>>;
     return entry;
   }
-  template <bool InputGradient, class Replica>
+  template <bool InputGradient, bool ParameterGradients, class Replica>
   static constexpr auto backward_entries = []<std::size_t... Index>(std::index_sequence<Index...>) {
-    return std::array<BackwardEntry, layers>{backward_entry<Index, InputGradient, Replica>()...};
+    return std::array<BackwardEntry, layers>{backward_entry<Index, InputGradient, ParameterGradients, Replica>()...};
   }
   (std::make_index_sequence<layers>{});
-  template <std::size_t Index, bool InputGradient, class Replica>
+  template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
   void backward_one(State& state, const T* parameters, T* gradients, [[maybe_unused]] const void* replica) {
-    constexpr bool input_gradient = InputGradient || Index > first_trained;
-    const View<T> dx = input_gradient ? layer_input_gradient(Index) : View<T>{};
+    constexpr bool writes_dx = InputGradient || Index > first_trained;
+    const View<T> dx = writes_dx ? layer_input_gradient(Index) : View<T>{};
     auto& operation = std::get<Index>(operations_);
     const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
-    const auto layer_gradients = Net::template layer_parameters<Index, Where>(gradients);
+    const auto of_parameters = layer_gradients<Index, ParameterGradients>(gradients);
+    [[maybe_unused]] const auto run = [&](const auto&... context) {
+      if constexpr (!ParameterGradients && skips_parameter_gradients<Index>) {
+        operation.template backward<writes_dx, false>(context..., state, output(Index), layer_parameters,
+                                                      output(Index + 1), output_gradient(Index + 1), of_parameters, dx);
+      } else {
+        operation.template backward<writes_dx>(context..., state, output(Index), layer_parameters, output(Index + 1),
+                                               output_gradient(Index + 1), of_parameters, dx);
+      }
+    };
     if constexpr (uses_replica<Index>) {
-      operation.template backward<input_gradient>(*static_cast<const Replica*>(replica), state, output(Index),
-                                                  layer_parameters, output(Index + 1), output_gradient(Index + 1),
-                                                  layer_gradients, dx);
+      run(*static_cast<const Replica*>(replica));
     } else if constexpr (ends_in_activation<Index>) {
-      using Pass = BackwardPass<input_gradient, stores<Index>, fuses<next_computed<Index>>,
-                                std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>>;
+      using Pass = BackwardPass<writes_dx, stores<Index> && ParameterGradients, fuses<next_computed<Index>>,
+                                std::conditional_t<fuses<Index>, ActivationBefore<Index>, Linear>, ParameterGradients>;
       operation.template fused_backward<Pass>(state, output(Index), layer_parameters, output(Index + 1),
-                                              output_gradient(Index + 1), layer_gradients, dx);
+                                              output_gradient(Index + 1), of_parameters, dx);
     } else {
-      operation.template backward<input_gradient>(state, output(Index), layer_parameters, output(Index + 1),
-                                                  output_gradient(Index + 1), layer_gradients, dx);
+      run();
     }
   }
 
@@ -318,6 +365,7 @@ class Chain {
   std::array<Memory, 2> gradients_;
   std::array<Memory, stages[layers].not_stored + 1> kept_gradients_;
   Memory input_gradient_;
+  Memory discarded_gradients_;
   std::size_t reserved_rows_ = 0;
   std::size_t input_gradient_rows_ = 0;
 };
@@ -347,19 +395,25 @@ class Workspace {
     return chain_.forward(queue_, state_, parameters.data(), x, pass, before_use);
   }
 
-  /// Overwrites the gradients of all parameters, from the output gradient that the loss wrote. `replica` is the
-  /// replica's context if a layer uses it. `when_ready(elements)` is called when the gradients of one or several layers
-  /// are final, from the last to the first.
-  template <class Replica = NoReplica, class WhenReady = NoOp>
+  /// Overwrites the gradients of the `Sources`, a GradientSources, from the output gradient that the loss wrote.
+  /// `replica` is the replica's context if a layer uses it. `when_ready(elements)` is called when the gradients of one
+  /// or several layers are final, from the last to the first.
+  template <class Sources = GradientSources<true, false>, class Replica = NoReplica, class WhenReady = NoOp>
   void backward(SpanIn<const T, Where> parameters, SpanIn<T, Where> gradients, const Replica& replica = {},
                 WhenReady&& when_ready = {}) {
     has_batches_ = false;
     {
       [[maybe_unused]] const auto entered = state_.enter();
-      chain_.template backward<false>(queue_, state_, parameters.data(), gradients.data(), replica, when_ready);
+      chain_.template backward<Sources::input, Sources::parameters>(queue_, state_, parameters.data(), gradients.data(),
+                                                                    replica, when_ready);
     }
-    has_batches_ = true;
+    has_batches_ = Sources::parameters;
   }
+
+  /// Returns the output's gradient, for a loss of the last `forward` to write.
+  [[nodiscard]] TensorView<T, Where> output_gradient() { return chain_.output_gradient(); }
+  /// Returns the input's gradient of the last `backward`, if it was one of its sources.
+  [[nodiscard]] TensorView<const T, Where> input_gradient() { return chain_.input_gradient(); }
 
   /// Returns the factors of a kernel gradient that is not stored, until the next `forward`.
   template <std::size_t Index>

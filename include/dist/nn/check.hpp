@@ -45,6 +45,10 @@ void require_network(std::string_view optimizer, const std::weak_ptr<const void>
 /// are none.
 void require_rows_of_shape(const Shape& batch, const Shape& expected);
 
+/// Throws ShapeMismatch unless a gradient has the shape of a network's outputs, except for trailing axes of extent 1,
+/// or both have no rows.
+void require_gradient_of_shape(const Shape& gradient, const Shape& outputs);
+
 /// Throw ShapeMismatch; see require_targets and row_weights.
 [[noreturn]] void refuse_targets(std::string_view reader, const Shape& outputs, const Shape& targets,
                                  std::size_t expected, std::string_view otherwise);

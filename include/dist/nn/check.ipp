@@ -78,6 +78,15 @@ DIST_INLINE void require_rows_of_shape(const Shape& batch, const Shape& expected
         "Give the batch as [rows, ...] with rows of that shape, or change nn::Input");
 }
 
+DIST_INLINE void require_gradient_of_shape(const Shape& gradient, const Shape& outputs) {
+  if (gradient.elements() == 0 && outputs.elements() == 0) return;  // an empty dataset has no extents
+  if (without_trailing_ones(gradient) != without_trailing_ones(outputs))
+    throw ShapeMismatch("A gradient does not fit the network's outputs",
+                        concat("the gradient has shape ", to_string(gradient), ", the outputs of the last forward ",
+                               to_string(outputs)),
+                        "Give backward the gradient of these outputs, with all rows of the batch");
+}
+
 DIST_INLINE const VariableTensor& parameter_named(std::span<const VariableTensor> layout, std::string_view name) {
   std::string names;
   for (const VariableTensor& parameter : layout) {

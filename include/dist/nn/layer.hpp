@@ -40,6 +40,16 @@
 /// - `Activation`: the type of the activation;
 /// - `fused_backward<Pass>(…)` with the arguments of `backward`, `Pass` a BackwardPass. `fuses<Before>` is true if it
 ///   can include the gradient of this previous activation.
+///
+/// An Operation with parameters may have a form of `backward` that writes no parameter gradient, for
+/// `nn::only_input_gradient`. Without it, the gradients are computed and discarded. The Operation has
+///
+/// - `skips_parameter_gradients`: true. It then has `backward<input_gradient, parameter_gradients>(…)`, or heeds
+///   `stores_bias_gradient` in its `fused_backward`.
+///
+/// A layer whose input is ids instead of numbers has
+///
+/// - `takes_ids`: true. A network that starts with such a layer has no input gradient.
 #pragma once
 
 #include <array>
@@ -120,16 +130,20 @@ struct ForwardPass {
 /// A layer's tasks in the backward pass. If `InputGradient`, it writes `dx`: the gradient of its input or, unless
 /// `BeforeFunction` is Linear, of that previous activation's operand. If `ActivationIsApplied`, dy is the gradient
 /// before this layer's activation. Without `StoresKernelGradient`, it does not write the kernel gradient, and replaces
-/// dy by the gradient before the activation, from which the kernel gradient can be computed.
+/// dy by the gradient before the activation, from which the kernel gradient can be computed. Without
+/// `StoresBiasGradient`, it writes no gradient of a parameter.
 template <bool InputGradient, bool StoresKernelGradient = true, bool ActivationIsApplied = false,
-          class BeforeFunction = Linear>
+          class BeforeFunction = Linear, bool StoresBiasGradient = true>
 struct BackwardPass {
+  static_assert(StoresBiasGradient || !StoresKernelGradient);
   /// The activation whose gradient the layer includes; Linear for none.
   using Before = BeforeFunction;
   /// True if the layer writes the gradient of its input.
   static constexpr bool input_gradient = InputGradient;
   /// True if the layer writes the gradient of its kernel.
   static constexpr bool stores_kernel_gradient = StoresKernelGradient;
+  /// False if the layer writes no gradient of a parameter.
+  static constexpr bool stores_bias_gradient = StoresBiasGradient;
   /// True if `dy` is the gradient before the layer's activation.
   static constexpr bool activation_is_applied = ActivationIsApplied;
 };
@@ -158,6 +172,10 @@ inline constexpr bool uses_replica = requires {
 template <class L>
 inline constexpr bool uses_global_rows = requires {
   requires L::uses_global_rows;
+};
+template <class L>
+inline constexpr bool takes_ids = requires {
+  requires L::takes_ids;
 };
 template <class L>
 concept HasState = requires {

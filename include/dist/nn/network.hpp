@@ -36,6 +36,7 @@
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/nn/tracked_parts.hpp>
+#include <dist/nn/values.hpp>
 #include <dist/variable/distributed_variable.hpp>
 #include <dist/variable/given_value.hpp>
 #include <dist/variable/layout.hpp>
@@ -304,28 +305,50 @@ class Network {
     return dist::detail::refused<Outputs<Element, Space>>();
   }
 
-  /// Computes the gradients of all parameters for the last `forward`, in its mode, from the gradient that `loss` wrote,
-  /// and overwrites all stored gradients; with zeros for an empty batch. `loss` only enforces the order. A collective
-  /// call if a layer is synchronised.
+  /// Computes the gradients of all parameters for the last `forward`, in its mode, and overwrites all stored gradients;
+  /// with zeros for an empty batch. Starts from `loss`:
+  ///
+  /// - a tensor or view of the network's element type, in its memory: the gradient of the outputs, in their shape,
+  ///   such as the input gradient of another network that took them;
+  /// - anything else: the gradient that a loss wrote to `Outputs::gradient`. `loss` then only enforces the order.
+  ///
+  /// A collective call if a layer is synchronised. Throws InvalidArgument before the first `forward`, and ShapeMismatch
+  /// for a gradient of another shape.
   template <class Loss>
-  void backward(const InReplica auto& replica, const Loss&) {
-    compute_gradients(replica, NoOp{});
+  void backward(const InReplica auto& replica, const Loss& loss) {
+    compute_gradients(replica, loss, GradientSources<true, false>{}, NoOp{});
   }
-  /// Computes the gradients in a compiled step from a traced `loss` of its last `forward`.
+  /// Computes the gradients in a compiled step from a traced `loss` of its last `forward`, a number, or from a traced
+  /// array with the gradient of the outputs. Throws like the `backward` of a replica.
   template <class Loss>
   void backward(const InTrace auto& trace, const Loss& loss) {
-    Backend::backward(trace, *this, loss);
+    Backend::backward(trace, *this, loss, GradientSources<true, false>{});
+  }
+  /// Returns the gradient of the input, [rows, ...]. With `nn::only_input_gradient`, it computes nothing else: the
+  /// gradients of the parameters remain as they are, and an optimizer may take them as before. The view is valid until
+  /// the replica's next `forward` or `backward`. Otherwise like the `backward` without sources.
+  template <class Loss, bool Parameters>
+  [[nodiscard]] TensorView<const Element, Space> backward(const InReplica auto& replica, const Loss& loss,
+                                                          GradientSources<Parameters, true> sources) {
+    require_input_gradient();
+    return compute_gradients(replica, loss, sources, NoOp{});
+  }
+  /// Returns a traced array in a compiled step.
+  template <class Loss, bool Parameters>
+  [[nodiscard]] auto backward(const InTrace auto& trace, const Loss& loss, GradientSources<Parameters, true> sources) {
+    require_input_gradient();
+    return Backend::backward(trace, *this, loss, sources);
   }
   /// Computes the gradients and calls `when_ready(elements)` on this replica's thread when a part is final, before
   /// earlier layers are computed. `elements` is a range of the replica's component of `gradients()`. The parts are
   /// consecutive, from the last layer to the first, and cover all elements, also for an empty batch. They belong to
   /// this batch only: an update that accumulates batches applies their sum.
   template <class Loss, std::invocable<IndexRange> WhenReady>
-  void backward(const InReplica auto& replica, const Loss&, WhenReady&& when_ready) {
+  void backward(const InReplica auto& replica, const Loss& loss, WhenReady&& when_ready) {
     static_assert(stores_gradients || std::same_as<std::remove_cvref_t<WhenReady>, NoOp>,
                   "a network with nn::OwnerComputedGradients has no gradients in memory, so none become ready: use "
                   "nn::StoredGradients");
-    compute_gradients(replica, when_ready);
+    compute_gradients(replica, loss, GradientSources<true, false>{}, when_ready);
   }
 
   /// Sums the gradients of the last `backward` over the replicas and applies them to the parameters by an
@@ -388,22 +411,44 @@ class Network {
                   "some, such as Flatten, have no parameters; see layout()");
   }
 
-  template <class WhenReady>
-  void compute_gradients(const InReplica auto& replica, WhenReady&& when_ready) {
+  static constexpr void require_input_gradient() {
+    static_assert(dist::detail::satisfied<(!Net::takes_ids)>,
+                  "the input of this network is ids, which have no gradient: leave out nn::input_gradient, or make the "
+                  "layers after the nn::Embedding another network, and use the input gradient of that network");
+  }
+
+  /// Returns the input gradient if it is one of the sources.
+  template <class Loss, bool Parameters, bool Input, class WhenReady>
+  auto compute_gradients(const InReplica auto& replica, const Loss& loss, GradientSources<Parameters, Input>,
+                         WhenReady&& when_ready) {
+    using ConstView = TensorView<const Element, Space>;
+    using Sources = GradientSources<Parameters, Input>;
+    constexpr bool is_gradient = std::convertible_to<const Loss&, ConstView>;
+    static_assert(dist::detail::satisfied<(is_gradient || DifferentiableOutputs<Loss> || !Values<Loss>)>,
+                  "backward starts from a loss, or from a dist::Tensor or dist::TensorView of the network's element "
+                  "type in its memory, the gradient of its outputs: convert this gradient, or copy it there");
     const auto parameters = parameters_.component(replica);
-    if constexpr (RemoteStore<StoreOf<decltype(replica)>>) StoreOf<decltype(replica)>::renew(replica, parameters_);
+    if constexpr (Parameters && RemoteStore<StoreOf<decltype(replica)>>)
+      StoreOf<decltype(replica)>::renew(replica, parameters_);
     auto& workspace = slots_[replica.local_index()].workspace;
     if (workspace == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
                             concat("replica ", replica.replica_id().index(), " has not computed a batch yet"),
                             "Call forward and a loss first, in the same replica");
+    if constexpr (is_gradient) {
+      const ConstView given = loss;
+      const TensorView<Element, Space> gradient = workspace->output_gradient();
+      detail::require_gradient_of_shape(given.shape(), gradient.shape());
+      if (given.data() != gradient.data()) replica.queue().copy(given.elements(), gradient.elements());
+    }
     if constexpr (Net::uses_replica) {
-      workspace->backward(parameters, gradients_.component(replica), replica, when_ready);
+      workspace->template backward<Sources>(parameters, gradients_.component(replica), replica, when_ready);
     } else {
-      workspace->backward(parameters, gradients_.component(replica), NoReplica{}, when_ready);
+      workspace->template backward<Sources>(parameters, gradients_.component(replica), NoReplica{}, when_ready);
     }
     Slot& slot = slots_[replica.local_index()];
-    slot.has_computed = slot.has_gradients = true;
+    if constexpr (Parameters) slot.has_computed = slot.has_gradients = true;
+    if constexpr (Input) return workspace->input_gradient();
   }
 
   /// Returns the global batch's rows before this replica's. A collective call.

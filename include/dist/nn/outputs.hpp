@@ -26,6 +26,18 @@ inline constexpr Training training{};
 /// The argument of `forward` for inference.
 inline constexpr Inference inference{};
 
+/// The values by which a backward pass differentiates: the network's parameters, its input, or both.
+template <bool Parameters, bool Input>
+struct GradientSources {
+  static constexpr bool parameters = Parameters;
+  static constexpr bool input = Input;
+};
+
+/// The argument of `backward` for the gradients of the parameters and of the input.
+inline constexpr GradientSources<true, true> input_gradient{};
+/// The argument of `backward` for the input's gradient alone. Gradients of parameters remain as they are.
+inline constexpr GradientSources<false, true> only_input_gradient{};
+
 template <class M>
 concept ForwardMode = std::same_as<M, Training> || std::same_as<M, Inference>;
 

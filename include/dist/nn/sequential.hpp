@@ -139,6 +139,7 @@ struct Sequential {
     using Output = InputShape;
     static constexpr bool use_replica = false;
     static constexpr bool use_global_rows = false;
+    static constexpr bool take_ids = false;
   };
   template <class... Bound>
     requires(sizeof...(Bound) > 0)
@@ -146,6 +147,11 @@ struct Sequential {
     using Output = typename std::tuple_element_t<sizeof...(Bound) - 1, std::tuple<Bound...>>::Output;
     static constexpr bool use_replica = (detail::uses_replica<Bound> || ...);
     static constexpr bool use_global_rows = (detail::uses_global_rows<Bound> || ...);
+    static constexpr bool take_ids = [] {
+      bool is_input = true, takes = false;  // `is_input`: the layers before are views
+      ((takes = takes || (is_input && detail::takes_ids<Bound>), is_input = is_input && Bound::is_view), ...);
+      return takes;
+    }();
     static_assert(detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
                   "two layers of this network have the same name: give each nn::Named a name that no other layer has");
     static_assert(((detail::uses_replica<Bound> || detail::state_of<Bound>().size() == 0) && ...),
@@ -166,6 +172,9 @@ struct Sequential {
 
   /// True if a layer uses the global batch's rows before a replica's.
   static constexpr bool uses_global_rows = OfLayers<typename Binding::Type>::use_global_rows;
+
+  /// True if the input is ids, which have no gradient.
+  static constexpr bool takes_ids = OfLayers<typename Binding::Type>::take_ids;
 
   /// First parameter of each layer in `parameters`; for `layer_count`, the total number.
   static constexpr auto& first_parameter = Learned::first;

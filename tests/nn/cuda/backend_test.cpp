@@ -53,6 +53,7 @@
 #include <dist/strategy/step_graph.hpp>
 #include <support/on_host.hpp>
 
+#include "nn/adversarial.hpp"
 #include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
@@ -175,6 +176,12 @@ TEST_CASE("a network trains on several GPUs as on host replicas") {
   check_same(train<Net, nn::Cuda>(gpus), train<Net, nn::Reference>(host));
   // Losses only: Adam amplifies rounding errors of gradients that are 0, such as the gradient of a key's bias.
   check_same_losses(train<Words, nn::Cuda>(gpus), train<Words, nn::Reference>(host));
+}
+
+TEST_CASE("a generator and a critic train on several GPUs as on the host") {
+  dist::OneDevice<dist::Cpu> host;
+  dist::Mirrored<dist::DirectAllReduce, dist::Cuda> gpus{conformance::replicas_of_environment()};
+  adversarial::check_same(adversarial::train<nn::Cuda>(gpus), adversarial::train<nn::Reference>(host));
 }
 
 TEST_CASE_TEMPLATE("steps after the first allocate no GPU memory and never wait, so they can be captured as graphs",

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <dist/data/example.hpp>
@@ -21,6 +22,8 @@
 #include <dist/strategy/compiled_step.hpp>
 #include <support/four_xla_cpus.hpp>
 #include <support/what_throws.hpp>
+
+#include "nn/adversarial.hpp"
 
 namespace hlo = dist::hlo;
 namespace nn = dist::nn;
@@ -59,6 +62,26 @@ struct Trained {
   double accuracy;
   Tensor<float> weights;
 };
+
+/// A replica's result: a traced array, or a copy of a view.
+template <class Array>
+auto copied(const Array& array) {
+  if constexpr (hlo::TracedArray<Array>)
+    return array;
+  else
+    return Tensor<float>{array};
+}
+
+/// Adds the sum of the input's squares to a traced loss, which must not change the input gradient of a network.
+template <class Loss, class X>
+auto plus_square(const Loss& loss, const X& x) {
+  if constexpr (hlo::TracedArray<Loss>) {
+    const hlo::Dynamic<float> input{x.value()};
+    return Loss{loss + hlo::Traced<float>{(input * input).sum().value()}};
+  } else {
+    return loss;
+  }
+}
 
 /// A custom training loop, under a strategy that compiles the step or runs it directly.
 template <class Net, class Backend, class S, class O>
@@ -135,6 +158,79 @@ TEST_CASE("a compiled step trains like the same step on the host") {
   }
 }
 
+namespace {
+
+/// Trains the networks of adversarial.hpp in steps that the strategy compiles or runs directly.
+template <class Backend, class S>
+std::vector<float> train_adversarially(S&& strategy) {
+  using Strategy = std::remove_cvref_t<S>;
+  adversarial::Pair<Backend, Strategy> pair{strategy};
+  const auto compiled = [&](adversarial::Phase phase) {
+    return strategy.compile([&pair, phase](auto& replica, const auto& batch) {
+      return adversarial::take_step(replica, pair.generator, pair.critic, pair.of_generator, pair.of_critic, phase,
+                                    batch.x, batch.y);
+    });
+  };
+  auto real = compiled(adversarial::Phase::critic_on_real),
+       generated = compiled(adversarial::Phase::critic_on_generated),
+       generator = compiled(adversarial::Phase::generator);
+  const std::size_t replicas = strategy.num_replicas_in_sync();
+  for (int step = 0; step < adversarial::steps; ++step) {
+    const PerReplica<adversarial::Batch> batches(replicas, [&](std::size_t replica) {
+      const dist::IndexRange part = dist::shard_of(adversarial::rows, replica, replicas);
+      return adversarial::batch_of(step, part.begin, part.size());
+    });
+    const adversarial::Phase phase = adversarial::phase_of(step);
+    auto& run = phase == adversarial::Phase::critic_on_real        ? real
+                : phase == adversarial::Phase::critic_on_generated ? generated
+                                                                   : generator;
+    static_cast<void>(run(batches));
+  }
+  return pair.values(strategy);
+}
+
+}  // namespace
+
+TEST_CASE("a generator and a critic train in compiled steps as on the host") {
+  for (const std::size_t replicas : {1U, 2U, 3U}) {  // of two and three, the last has fewer rows
+    CAPTURE(replicas);
+    adversarial::check_same(train_adversarially<nn::Xla>(OnXla{replicas}),
+                            train_adversarially<nn::Reference>(OnHost{replicas}));
+  }
+}
+
+TEST_CASE("a compiled step returns input gradients, starts from given gradients, and ignores padding rows") {
+  const auto compute = [&]<class Backend>(auto&& strategy, Backend) {
+    nn::Network<Mlp, Backend> net{strategy, 3};
+    nn::Optimizer optimizer{strategy, net, nn::SGD{.learning_rate = 0.5F}};
+    auto step = strategy.compile([&](auto& replica, const auto& batch) {
+      auto y = net.forward(replica, batch.x);
+      const auto loss = nn::compute_loss(nn::MeanSquaredError{}, replica, y, batch.y, nn::GlobalBatchSize{6});
+      auto dx = copied(net.backward(replica, plus_square(loss, batch.x), nn::input_gradient));
+      optimizer.apply_gradients(replica);
+      // The gradient of the sum of y^2 / 2, which is not zero in padding rows, because biases are not.
+      const auto again = adversarial::values_of(net.forward(replica, batch.x));
+      net.backward(replica, again);
+      optimizer.apply_gradients(replica);
+      return dx;
+    });
+    const auto dx = step(PerReplica<adversarial::Batch>(2, [](std::size_t replica) {
+      const std::size_t rows = replica == 0 ? 4 : 2;
+      adversarial::Batch batch{Tensor<float>{Shape{rows, 6}}, Tensor<float>{Shape{rows, 3}}};
+      for (std::size_t i = 0; i < batch.x.size(); ++i) batch.x[i] = static_cast<float>(i % 7) / 7;
+      for (std::size_t i = 0; i < batch.y.size(); ++i) batch.y[i] = static_cast<float>(i % 4) - 1;
+      return batch;
+    }));
+    std::vector<float> all;
+    for (std::size_t replica = 0; replica < 2; ++replica)
+      all.insert(all.end(), dx[replica].elements().begin(), dx[replica].elements().end());
+    const Tensor<float> weights = net.parameters().whole(strategy.scope());
+    all.insert(all.end(), weights.elements().begin(), weights.elements().end());
+    return all;
+  };
+  adversarial::check_same(compute(OnXla{2}, nn::Xla{}), compute(OnHost{2}, nn::Reference{}));
+}
+
 TEST_CASE("calls of a compiled step must be in the order of a training step") {
   OnXla strategy{1};
   nn::Network<Mlp, nn::Xla> net{strategy};
@@ -145,6 +241,21 @@ TEST_CASE("calls of a compiled step must be in the order of a training step") {
   CHECK(refused([&](auto& replica, const auto&) { net.backward(replica, hlo::Traced<float>{1}); }) ==
         "A network's backward was called before its forward (the compiled step has not computed a batch with it yet). "
         "Call forward and a loss first, in the same step.");
+  CHECK(refused([&](auto& replica, const auto&) {
+          static_cast<void>(net.backward(replica, hlo::Traced<float>{1}, nn::only_input_gradient));
+        }).starts_with("A network's backward was called before its forward"));
+  CHECK(refused([&](auto& replica, const auto& batch) {
+          auto y = net.forward(replica, batch.x);
+          static_cast<void>(net.backward(replica, y, nn::only_input_gradient));
+          static_cast<void>(net.traced_gradients(replica));
+        }).starts_with("A network has no gradients to use"));
+  const auto narrow = [&](auto& replica, const auto& batch) {
+    static_cast<void>(net.forward(replica, batch.x));
+    net.backward(replica, batch.x);
+  };
+  CHECK(support::what_throws<dist::ShapeMismatch>([&] {
+          static_cast<void>(strategy.compile(narrow)(batches<Mlp>(1, 0)));
+        }).find("the gradient has shape [4, 6], the outputs of the last forward [4, 3]") != std::string::npos);
   CHECK(refused([&](auto& replica, const auto&) { static_cast<void>(net.traced_gradients(replica)); }) ==
         "A network has no gradients to use (the compiled step has not called backward yet). Call forward, a "
         "loss and backward first, in the same step.");

@@ -99,4 +99,5 @@ TEST_CASE("a fused backward pass runs the requested parts, and fuses the activat
   CHECK(calls_of(nn::BackwardPass<true, true, true>{}) == "parameters input ");
   CHECK(calls_of(nn::BackwardPass<true, true, false, nn::Relu>{}) == "activation parameters masked input ");
   CHECK(calls_of(nn::BackwardPass<true, false, true, nn::Relu>{}) == "bias masked input ");
+  CHECK(calls_of(nn::BackwardPass<true, false, false, nn::Linear, false>{}) == "activation input ");
 }

@@ -16,6 +16,7 @@
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
+#include <dist/nn/check.hpp>
 #include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/outputs.hpp>
 #include <dist/nn/parameter.hpp>
@@ -25,9 +26,11 @@ namespace dist::nn {
 
 namespace detail {
 
-/// The parameters that a traced forward has read, for its backward.
+/// The values of a traced forward for its backward.
 struct TracedForward {
   std::vector<hlo::Value> parameters;
+  hlo::Value input;
+  hlo::Value output;
 };
 /// The parameter gradients of a traced backward, for an optimizer.
 struct TracedGradients {
@@ -50,31 +53,47 @@ struct Xla : Reference {
     using T = typename Network::Element;
     std::vector<hlo::Value> values = trace.read_parts(network.parameters(), Net::parameters);
     const auto parameters = hlo::detail::arrays_of<TracedParameters<Net, T>>(values);
-    trace.leave(&network, detail::TracedForward{std::move(values)});
     const TraceArguments<Mode, typename Network::Backend> arguments{trace.rows(), trace.first_row()};
     const auto rows = rows_of<Network>(x);
-    if constexpr (Net::state_count == 0) {
-      std::tuple<> state;
-      return emit_forward<Net>(arguments, parameters, state, rows);
-    } else {
-      using S = typename std::remove_cvref_t<decltype(network.state())>::Element;
-      auto state = hlo::detail::arrays_of<TracedState<Net, S>>(trace.read_parts(network.state(), Net::state));
-      const auto outputs = emit_forward<Net>(arguments, parameters, state, rows);
-      if constexpr (std::same_as<Mode, Training>)
-        trace.write_parts(network.state(), Net::state, hlo::detail::values_of(state));
-      return outputs;
-    }
+    const auto outputs = [&] {
+      if constexpr (Net::state_count == 0) {
+        std::tuple<> state;
+        return emit_forward<Net>(arguments, parameters, state, rows);
+      } else {
+        using S = typename std::remove_cvref_t<decltype(network.state())>::Element;
+        auto state = hlo::detail::arrays_of<TracedState<Net, S>>(trace.read_parts(network.state(), Net::state));
+        const auto y = emit_forward<Net>(arguments, parameters, state, rows);
+        if constexpr (std::same_as<Mode, Training>)
+          trace.write_parts(network.state(), Net::state, hlo::detail::values_of(state));
+        return y;
+      }
+    }();
+    trace.leave(&network, detail::TracedForward{std::move(values), rows.value(), outputs.value()});
+    return outputs;
   }
 
-  /// Differentiates the traced number `loss` with respect to all parameters.
-  template <InTrace Trace, class Network, class T>
-  static void backward(const Trace& trace, Network& network, hlo::Traced<T> loss) {
+  /// Differentiates with respect to the GradientSources, and returns the input's gradient if it is one of them. Starts
+  /// from a traced number, the loss, or from an array with the gradient of the outputs.
+  template <InTrace Trace, class Network, class Loss, bool Parameters, bool Input>
+  static auto backward(const Trace& trace, Network& network, const Loss& loss, GradientSources<Parameters, Input>) {
     const auto* const last = trace.template left<detail::TracedForward>(&network);
     if (last == nullptr)
       throw InvalidArgument("A network's backward was called before its forward",
                             "the compiled step has not computed a batch with it yet",
                             "Call forward and a loss first, in the same step");
-    trace.leave(&network, detail::TracedGradients{hlo::untyped::gradients(loss.value(), last->parameters)});
+    std::vector<hlo::Value> by;
+    if constexpr (Parameters) by = last->parameters;
+    if constexpr (Input) by.push_back(last->input);
+    std::vector<hlo::Value> gradients =
+        hlo::untyped::gradients(number_to_differentiate<Network>(trace, *last, loss), by);
+    if constexpr (Input) {
+      const TracedInput<typename Network::Architecture, typename Network::Element> of_input{gradients.back()};
+      gradients.pop_back();
+      if constexpr (Parameters) trace.leave(&network, detail::TracedGradients{std::move(gradients)});
+      return of_input;
+    } else {
+      trace.leave(&network, detail::TracedGradients{std::move(gradients)});
+    }
   }
 
   /// The current parameters in this step, in the order of the layout.
@@ -112,7 +131,31 @@ struct Xla : Reference {
     return *last;
   }
 
-  /// Returns `x` in the network's input shape; trailing axes of extent 1 may be missing or surplus.
+  template <class Network, class T>
+  [[nodiscard]] static hlo::Value number_to_differentiate(const InTrace auto&, const detail::TracedForward&,
+                                                          hlo::Traced<T> loss) {
+    return loss.value();
+  }
+  /// The sum of outputs times their given gradient, whose gradient is the given one. Padding rows have none.
+  template <class Network, class X>
+  [[nodiscard]] static hlo::Value number_to_differentiate(const InTrace auto& trace, const detail::TracedForward& last,
+                                                          const X& gradient) {
+    using T = typename Network::Element;
+    using Output = TracedOutput<typename Network::Architecture, T>;
+    static_assert(std::same_as<typename X::Element, T>,
+                  "backward starts from a traced loss, or from a gradient of the network's element type: convert it "
+                  "with map, or x.as<float>()");
+    const hlo::Value given = gradient.value();
+    const Shape wanted = Output::type().shape;
+    detail::require_gradient_of_shape(hlo::untyped::type_of(given).shape, wanted);
+    const auto counts = detail::first_rows<hlo::batch>(trace.rows());
+    const Output of_outputs = hlo::select(hlo::broadcast<typename Output::template With<bool>, 0>(counts),
+                                          Output{hlo::untyped::reshape(given, wanted)}, Output{0});
+    return hlo::reduce(sum, Output{last.output} * hlo::stop_gradient(of_outputs)).value();
+  }
+
+  /// Returns `x` in the network's input shape, always as a new value; trailing axes of extent 1 may be missing or
+  /// surplus.
   template <class Network, class X>
   [[nodiscard]] static auto rows_of(const X& x) {
     using T = typename Network::Element;
@@ -125,7 +168,8 @@ struct Xla : Reference {
       throw ShapeMismatch("A batch does not fit the compiled step",
                           concat("it has ", given[0], " rows, the batch of the step has ", wanted[0]),
                           "Give forward all rows of the step's batch");
-    return Rows{given == wanted ? x.value() : hlo::untyped::reshape(x.value(), wanted)};
+    // A reshape even to the same shape: the input gradient must not contain the gradients of other uses of `x`.
+    return Rows{hlo::untyped::reshape(x.value(), wanted)};
   }
 };
 

@@ -51,6 +51,7 @@ struct Branches {
   static constexpr bool uses_replica = (NetworkOn<In, Branch>::uses_replica || ...);
 
   static constexpr bool uses_global_rows = (NetworkOn<In, Branch>::uses_global_rows || ...);
+  static constexpr bool takes_ids = (NetworkOn<In, Branch>::takes_ids || ...);
 
   template <std::size_t Which, class T>
   static void initialize(TensorView<T> view, RandomStream stream) {
@@ -103,6 +104,8 @@ class BranchesOperation {
   using All = std::make_index_sequence<Of::count>;
 
  public:
+  static constexpr bool skips_parameter_gradients = true;
+
   void forward(State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
     forward_each(NoReplica{}, state, x, parameters, y, All{});
   }
@@ -111,15 +114,15 @@ class BranchesOperation {
     forward_each(call, state, x, parameters, y, All{});
   }
 
-  template <bool InputGradient>
+  template <bool InputGradient, bool ParameterGradients = true>
   void backward(State& state, View<const T>, const Views<const T>& parameters, View<const T>, View<T> dy,
                 const Views<T>& gradients, View<T> dx) {
-    backward_each<InputGradient>(NoReplica{}, state, parameters, dy, gradients, dx, All{});
+    backward_each<InputGradient, ParameterGradients>(NoReplica{}, state, parameters, dy, gradients, dx, All{});
   }
-  template <bool InputGradient, class Replica>
+  template <bool InputGradient, bool ParameterGradients = true, class Replica>
   void backward(const Replica& replica, State& state, View<const T>, const Views<const T>& parameters, View<const T>,
                 View<T> dy, const Views<T>& gradients, View<T> dx) {
-    backward_each<InputGradient>(replica, state, parameters, dy, gradients, dx, All{});
+    backward_each<InputGradient, ParameterGradients>(replica, state, parameters, dy, gradients, dx, All{});
   }
 
  private:
@@ -151,21 +154,21 @@ class BranchesOperation {
     output_gradients_[Index] = outputs.gradient;
   }
 
-  template <bool InputGradient, class Replica, std::size_t... Index>
+  template <bool InputGradient, bool ParameterGradients, class Replica, std::size_t... Index>
   void backward_each(const Replica& replica, State& state, const Views<const T>& parameters, View<T> dy,
                      const Views<T>& gradients, View<T> dx, std::index_sequence<Index...>) {
     const Queue queue = queue_of<Backend>(state);
     (Join::template part<Index>(queue, View<const T>{dy.data(), dy.shape()}, output_gradients_[Index]), ...);
-    (backward_one<Index, InputGradient>(queue, replica, state, parameters, gradients), ...);
+    (backward_one<Index, InputGradient, ParameterGradients>(queue, replica, state, parameters, gradients), ...);
     if constexpr (InputGradient)
       queue.for_each({0, dx.size()},
                      SumOf<Of::count, T>{{std::get<Index>(chains_).input_gradient().data()...}, dx.data()});
   }
-  template <std::size_t Index, bool InputGradient, class Replica>
+  template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
   void backward_one(const Queue& queue, const Replica& replica, State& state, const Views<const T>& parameters,
                     const Views<T>& gradients) {
-    std::get<Index>(chains_).template backward<InputGradient>(queue, state, data_of<Index>(parameters),
-                                                              data_of<Index>(gradients), replica, NoOp{});
+    std::get<Index>(chains_).template backward<InputGradient, ParameterGradients>(
+        queue, state, data_of<Index>(parameters), data_of<Index>(gradients), replica, NoOp{});
   }
 
   /// The branch's first parameter.

@@ -32,6 +32,7 @@ struct Embedding {
     static constexpr std::string_view name = "embedding";
     static constexpr std::array parameters{ParameterSpec{"embeddings", Shape{Words, Width}}};
     static constexpr bool is_view = false;
+    static constexpr bool takes_ids = true;
 
     template <std::size_t, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {

@@ -28,6 +28,7 @@ template <class Backend, class Kernel, class Function, class T>
 class KernelOperation {
  public:
   using Activation = Function;
+  static constexpr bool skips_parameter_gradients = true;
 
   /// True if `backward` can also apply the gradient of the preceding activation `Before`.
   template <class Before>
@@ -66,7 +67,7 @@ class KernelOperation {
     }
     if constexpr (Pass::stores_kernel_gradient) {
       kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
-    } else {
+    } else if constexpr (Pass::stores_bias_gradient) {
       kernel_.bias_gradient(state, dy, gradients[1]);
     }
     if constexpr (Pass::input_gradient) {
