@@ -171,6 +171,7 @@ int main(int argc, char** argv) {
   all.add<Pair<Convolution<256>, Shape<2, 2, 256>, 32, bare::Convolution>>("conv_256", "Conv2D 256 to 256, 32 x 2x2");
   all.add<Pair<Convolution<512>, Shape<1, 1, 512>, 32, bare::Convolution>>("conv_512", "Conv2D 512 to 512, 32 x 1x1");
   all.add<Pair<nn::Dense<128, nn::Relu>, Shape<21632>, 64, bare::Dense>>("dense", "Dense 21632 to 128, ReLU, 64");
+  all.add<Pair<nn::Dense<1536>, Shape<384>, 2048, bare::Dense>>("dense_384_1536", "Dense 384 to 1536, 2048");
   all.add<Pair<nn::BatchNormalization<>, Shape<16, 16, 64>, 32, bare::BatchNormalization>>(
       "batch_norm", "BatchNormalization 64, 32 x 16x16");
   all.add<Pair<nn::MaxPool2D<3, 2, nn::Same>, Shape<16, 16, 64>, 32, bare::MaxPooling>>("max_pool",

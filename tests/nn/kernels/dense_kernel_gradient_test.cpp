@@ -36,6 +36,7 @@ struct Replicas {
 template <std::size_t Inputs, std::size_t Units, class T, class AtWidth>
 std::vector<T> gradients(const Replicas<Inputs, Units, T>& replicas, IndexRange range, AtWidth& at_width) {
   using Block = nn::kernels::DenseKernelGradientBlock<Units, T>;
+  static_assert(Units <= Block::most_units);
   std::vector<T> result(range.size() * Units, T{99});
   for (std::size_t first = range.begin; first < range.end; first += Block::block_inputs) {
     const std::size_t end = std::min(first + Block::block_inputs, range.end);
@@ -117,7 +118,58 @@ TEST_CASE("kernel gradients are right for sizes that are not multiples of vector
   check_size<35, 19, double>();
 }
 
-TEST_CASE("kernel gradients are right if units leave room for few inputs per block") { check_size<9, 1030, float>(); }
+namespace {
+
+/// The gradients of a range of a wide layer, from `consume`. Elements are consumed once.
+template <std::size_t Inputs, std::size_t Units, class T>
+std::vector<T> gradients_of_panels(const Replicas<Inputs, Units, T>& replicas, IndexRange range) {
+  std::vector<T> result(range.size() * Units);
+  std::vector<int> consumed(result.size());
+  nn::kernels::dense_kernel_gradient<Inputs, Units>(std::span<const nn::kernels::DenseBatch<T>>{replicas.batches},
+                                                    range, [&](std::size_t first, std::span<const T> sums) {
+                                                      for (std::size_t i = 0; i < sums.size(); ++i) {
+                                                        result.at(first - range.begin * Units + i) = sums[i];
+                                                        ++consumed[first - range.begin * Units + i];
+                                                      }
+                                                    });
+  CHECK(std::ranges::count(consumed, 1) == std::ptrdiff_t(consumed.size()));
+  return result;
+}
+
+template <std::size_t Inputs, std::size_t Units, class T>
+void check_panels(const std::vector<std::size_t>& rows) {
+  CAPTURE(Inputs);
+  CAPTURE(Units);
+  CAPTURE(rows.size());
+  const Replicas<Inputs, Units, T> replicas{rows};
+  const std::vector<T> all = gradients_of_panels(replicas, {0, Inputs});
+  double worst = 0;
+  for (std::size_t i = 0; i < Inputs; ++i) {
+    for (std::size_t u = 0; u < Units; ++u) {
+      double sum = 0;
+      for (const auto& batch : replicas.batches)
+        for (std::size_t r = 0; r < batch.rows; ++r) sum += double(batch.x[r * Inputs + i]) * batch.dy[r * Units + u];
+      worst = std::max(worst, std::abs(all[i * Units + u] - sum));
+    }
+  }
+  CHECK(worst < 1e-5);
+  for (const IndexRange range : {IndexRange{0, 16}, IndexRange{16, Inputs}, IndexRange{16, 32}, IndexRange{16, 16}}) {
+    if (range.begin > Inputs || range.end > Inputs) continue;
+    const std::vector<T> part = gradients_of_panels(replicas, range);
+    CHECK(std::equal(part.begin(), part.end(), all.begin() + std::ptrdiff_t(range.begin * Units)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kernel gradients of wide layers are right, panel by panel, with the same bits for all ranges of blocks") {
+  for (const std::vector<std::size_t>& rows : std::vector<std::vector<std::size_t>>{{}, {0}, {1}, {70}, {3, 0, 130, 7}})
+    check_panels<101, 1536, float>(rows);
+  check_panels<9, 1030, float>({65});
+  check_panels<19, 513, float>({64, 64});
+  check_panels<35, 257, double>({67});
+  check_panels<2, 50257, float>({3});
+}
 
 TEST_CASE("the kernel gradient of one unit has the bits of the kernel for several units") {
   const Replicas<21, 1, float> replicas{{5, 130}};

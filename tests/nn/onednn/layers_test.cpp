@@ -65,6 +65,13 @@ TEST_CASE("Dense by oneDNN matches the plain loops, at changing batch sizes") {
   dist_test::check_against<Long, nn::OneDnn, nn::Reference>({3, 8, 0, 1});
 }
 
+TEST_CASE("kernel gradients of many units, or rows past the caches, match the plain loops, at changing batch sizes") {
+  using Wide = nn::Sequential<nn::Input<5>, nn::Dense<600, nn::Relu>, nn::Dense<2>>;
+  dist_test::check_against<Wide, nn::OneDnn, nn::Reference>({70, 1, 0, 70, 3});
+  using Tall = nn::Sequential<nn::Input<3>, nn::Dense<200, nn::Relu>, nn::Dense<2>>;
+  dist_test::check_against<Tall, nn::OneDnn, nn::Reference>({700, 2, 700});  // 560 KB of gradients
+}
+
 TEST_CASE("Softmax by oneDNN matches the plain loops, for rows and pixels, at changing batch sizes") {
   using Rows = nn::Sequential<nn::Input<4>, nn::Dense<17>, nn::Softmax>;
   using Pixels = nn::Sequential<nn::Input<4>, nn::Dense<12>, nn::Reshape<2, 2, 3>, nn::Softmax>;

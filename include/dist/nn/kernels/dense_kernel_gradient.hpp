@@ -1,6 +1,6 @@
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -9,6 +9,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/vectors.hpp>
+#include <dist/nn/kernels/matrix_product.hpp>
 #include <dist/nn/kernels/vector.hpp>
 
 namespace dist::nn::kernels {
@@ -53,18 +54,18 @@ void dense_bias_gradient(std::span<const DenseBatch<T>> batches, T* gradient) {
   dist::detail::with_widest_vectors(DenseBiasGradient<Units, T>{batches, gradient});
 }
 
-/// Implements dense_kernel_gradient_block for vectors of at most `WidestBytes`.
+/// The gradient of a dense layer's kernel for blocks of inputs and all units. Implements dense_kernel_gradient_block
+/// for vectors of at most `WidestBytes`.
 ///
 /// Vectors hold units. The block's columns of x, a cache line of each row, are packed, and sums of several inputs and
 /// two vectors of units stay in registers over all rows. Elements are summed in the order of batches and rows. If units
 /// are not a multiple of a vector, the last vector starts earlier and recomputes some.
 template <std::size_t Units, class T>
 struct DenseKernelGradientBlock {
-  static_assert(Units * sizeof(T) <= std::size_t{1} << 21,
-                "this dense layer has too many units: a block of its gradient would take too much of the stack");
-  /// Blocks use up to 32 KiB.
-  static constexpr std::size_t block_inputs =
-      std::bit_floor(std::clamp(std::size_t{32768} / (Units * sizeof(T)), std::size_t{1}, std::size_t{16}));
+  /// The last columns of a block fill a cache line.
+  static constexpr std::size_t block_inputs = 16;
+  /// A block uses up to 32 KiB.
+  static constexpr std::size_t most_units = 32768 / block_inputs / sizeof(T);
 
   std::span<const DenseBatch<T>> batches;
   std::size_t row_size;  ///< inputs of the layer
@@ -245,10 +246,84 @@ template <std::size_t Units, class T>
     block.add_rows();
 }
 
+/// The gradient of a wide dense layer's kernel, for a block of inputs and a panel of units. Factors are packed, at most
+/// `most_rows` rows at a time, so that the block, the columns of x and a strip of dy stay in the L1 cache. Elements are
+/// summed in the order of batches and rows.
+template <class T>
+struct DenseKernelGradientPanel {
+  static constexpr std::size_t block_inputs = 48;  ///< whole tiles of products
+  static constexpr std::size_t most_units = 512 / sizeof(T);
+  static constexpr std::size_t strip_units = 128 / sizeof(T);
+  static constexpr std::size_t most_rows = 64;
+
+  /// Returns panel `index` of a layer's `count` panels.
+  [[nodiscard]] static constexpr IndexRange panel(std::size_t index, std::size_t count, std::size_t all_units) {
+    return shard_of(all_units, index, count, strip_units);
+  }
+  [[nodiscard]] static constexpr std::size_t panels(std::size_t all_units) {
+    return (all_units + most_units - 1) / most_units;
+  }
+
+  std::span<const DenseBatch<T>> batches;
+  std::size_t all_inputs;  ///< of the layer
+  std::size_t all_units;   ///< of the layer
+  IndexRange inputs;
+  IndexRange units;
+  T* gradients;  ///< [block_inputs, most_units]
+
+  void operator()() const {
+    alignas(64) T x[most_rows * block_inputs];
+    alignas(64) T dy[most_rows * most_units] = {};  // strip by strip
+    bool adds = false;
+    for (const DenseBatch<T>& batch : batches) {
+      for (std::size_t first = 0; first < batch.rows; first += most_rows) {
+        const std::size_t rows = std::min(most_rows, batch.rows - first);
+        for (std::size_t row = 0; row < rows; ++row) {
+          std::copy_n(batch.x + (first + row) * all_inputs + inputs.begin, inputs.size(), x + row * block_inputs);
+          const T* const units_of_row = batch.dy + (first + row) * all_units;
+          for_each_strip([&](IndexRange strip) {
+            std::copy_n(units_of_row + strip.begin, strip.size(),
+                        dy + (strip.begin - units.begin) * most_rows + row * strip_units);
+          });
+        }
+        for_each_strip([&](IndexRange strip) {
+          const std::size_t at = strip.begin - units.begin;
+          dist::detail::with_widest_vectors(MatrixProduct<T>{.rows = inputs.size(),
+                                                             .depth = rows,
+                                                             .columns = strip.size(),
+                                                             .a = x,
+                                                             .a_row = 1,
+                                                             .a_k = block_inputs,
+                                                             .b = dy + at * most_rows,
+                                                             .b_row = strip_units,
+                                                             .c = gradients + at,
+                                                             .c_row = most_units,
+                                                             .adds = adds});
+        });
+        adds = true;
+      }
+    }
+    if (!adds) std::fill_n(gradients, inputs.size() * most_units, T{0});
+  }
+
+ private:
+  template <class Visit>
+  void for_each_strip(const Visit& visit) const {
+    for (std::size_t unit = units.begin; unit < units.end; unit += strip_units)
+      visit(IndexRange{unit, std::min(unit + strip_units, units.end)});
+  }
+};
+
+template <class T>
+[[gnu::noinline]] void dense_kernel_gradient_panel(const DenseKernelGradientPanel<T>& panel) {
+  panel();
+}
+
 /// Computes the gradient of a dense layer's kernel [Inputs, Units] over all batches, in order, for a range of inputs,
 /// block by block. `consume(first, gradients)` gets the sums over rows of x[r, i] * dy[r, u] for the kernel's elements
-/// from `first` on, in the L1 cache, valid during the call, where an optimizer applies them. A lambda marked
-/// DIST_INLINE_LAMBDA is compiled for the processor's vectors.
+/// from `first` on, in the L1 cache, valid during the call, where an optimizer applies them. It gets each element once:
+/// in ascending order for few units, panel by panel for more. A lambda marked DIST_INLINE_LAMBDA is compiled for the
+/// processor's vectors.
 ///
 /// Bits do not depend on the range if it starts and ends at multiples of 16 inputs, or ends at the last input. Empty
 /// batches give 0. If `consume` accesses `kernel`, pass it for prefetching.
@@ -256,14 +331,32 @@ template <std::size_t Inputs, std::size_t Units, class T, class Consume>
 void dense_kernel_gradient(std::span<const DenseBatch<T>> batches, IndexRange inputs, Consume&& consume,
                            const T* kernel = nullptr) {
   using Block = DenseKernelGradientBlock<Units, T>;
-  alignas(64) T gradients[Block::block_inputs * Units];
-  for (std::size_t first = inputs.begin; first < inputs.end; first += Block::block_inputs) {
-    const std::size_t end = std::min(first + Block::block_inputs, inputs.end);
-    const IndexRange next{end, std::min(end + Block::block_inputs, inputs.end)};
-    dense_kernel_gradient_block(Block{batches, Inputs, {first, end}, next, gradients, kernel});
-    dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
-      consume(first * Units, std::span<const T>(gradients, (end - first) * Units));
-    });
+  if constexpr (Units <= Block::most_units) {
+    alignas(64) T gradients[Block::block_inputs * Units];
+    for (std::size_t first = inputs.begin; first < inputs.end; first += Block::block_inputs) {
+      const std::size_t end = std::min(first + Block::block_inputs, inputs.end);
+      const IndexRange next{end, std::min(end + Block::block_inputs, inputs.end)};
+      dense_kernel_gradient_block(Block{batches, Inputs, {first, end}, next, gradients, kernel});
+      dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+        consume(first * Units, std::span<const T>(gradients, (end - first) * Units));
+      });
+    }
+  } else {
+    using Panel = DenseKernelGradientPanel<T>;
+    alignas(64) T gradients[Panel::block_inputs * Panel::most_units];
+    constexpr std::size_t panels = Panel::panels(Units);
+    for (std::size_t index = 0; index < panels; ++index) {
+      const IndexRange units = Panel::panel(index, panels, Units);
+      for (std::size_t first = inputs.begin; first < inputs.end; first += Panel::block_inputs) {
+        const IndexRange block{first, std::min(first + Panel::block_inputs, inputs.end)};
+        dense_kernel_gradient_panel(Panel{batches, Inputs, Units, block, units, gradients});
+        dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+          for (std::size_t input = 0; input < block.size(); ++input)
+            consume((first + input) * Units + units.begin,
+                    std::span<const T>(gradients + input * Panel::most_units, units.size()));
+        });
+      }
+    }
   }
 }
 

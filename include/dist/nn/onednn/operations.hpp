@@ -57,6 +57,9 @@ struct DenseSizes {
 /// y = x · kernel + bias. All functions here throw OneDnnError.
 void multiply(State& state, Compiled& compiled, const DenseSizes& sizes, std::size_t rows, const void* x,
               const void* kernel, const void* bias, void* y);
+/// kernel_gradient = xᵀ · dy.
+void compute_kernel_gradient(State& state, Compiled& compiled, const DenseSizes& sizes, std::size_t rows, const void* x,
+                             const void* dy, void* kernel_gradient);
 
 struct Conv2DSizes {
   std::size_t channels, height, width, filters, output_height, output_width, groups, window, stride;

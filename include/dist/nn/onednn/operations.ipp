@@ -78,6 +78,22 @@ DIST_INLINE void multiply(State& state, Compiled& compiled, const DenseSizes& si
   plan.other->execute(runtime, {static_cast<const float*>(x) + half, other_kernel, y});
 }
 
+DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const DenseSizes& sizes, std::size_t rows,
+                                         const void* x, const void* dy, void* kernel_gradient) {
+  Runtime& runtime = state.runtime();
+  const Label label{"the matmul for the kernel gradient of nn::Dense", sizes.describe};
+  Plan& plan = plan_for(compiled, rows, label, [&] {
+    const Descriptor transposed{
+        {dim(sizes.inputs), dim(rows)}, dnnl::memory::data_type::f32, Dims{1, dim(sizes.inputs)}};
+    const Descriptor slopes = tensor({dim(rows), dim(sizes.units)}, Tag::ab);
+    const Descriptor gradient = tensor({dim(sizes.inputs), dim(sizes.units)}, Tag::ab);
+    const auto made = matmul(runtime.engine(), transposed, slopes, {}, gradient, attributes());
+    const Primitive::Argument of_x{DNNL_ARG_SRC, transposed}, of_dy{DNNL_ARG_WEIGHTS, slopes};
+    return Plan{{label, runtime, made, {of_x, of_dy, {DNNL_ARG_DST, gradient}}}};
+  });
+  plan.primitive.execute(runtime, {x, dy, kernel_gradient});
+}
+
 [[nodiscard]] DIST_INLINE Dims kernel_dims(const Conv2DSizes& sizes) {
   const Dim window = dim(sizes.window);
   if (sizes.groups == 1) return {dim(sizes.filters), dim(sizes.channels), window, window};
