@@ -150,6 +150,14 @@ struct Comparisons {
     quotients.push_back({quotient.c_str(), primitives, layer});
   }
 
+  /// A layer without a counterpart in primitives.
+  template <class Layer, class In, std::size_t rows>
+  void add_alone(const std::string& name, const std::string& title) {
+    using Way = Pair<Layer, In, rows, bare::Nothing>;
+    contenders.push_back({kept.emplace_back(name), title,
+                          [] { return bench::Work{[pair = std::make_shared<Way>()] { return pair->layer(); }}; }});
+  }
+
   std::deque<std::string> kept;  // strings that the other members refer to
   std::vector<bench::NamedContender> contenders;
   std::vector<bench::Quotient> quotients;
@@ -178,6 +186,8 @@ int main(int argc, char** argv) {
                                                                                         "MaxPool2D 3/2, 32 x 16x16x64");
   all.add<Pair<nn::LayerNormalization<>, Shape<64, 256>, 32, bare::LayerNormalization>>(
       "layer_norm", "LayerNormalization 256, 32 x 64");
+  all.add_alone<nn::MultiHeadAttention<6, 64, nn::AttendToPast>, Shape<256, 384>, 8>(
+      "attention", "MultiHeadAttention, 6 heads of 64, causal, 8 x 256");
   return bench::compare_training_steps(
       argc, argv, all.contenders, all.quotients,
       {.title = "layers forward and backward, one thread, over bare oneDNN (at most 1.05)",

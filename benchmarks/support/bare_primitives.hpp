@@ -26,8 +26,8 @@ struct Buffers {
   float* y;
   float* dy;
   float* dx;
-  float* parameters[2];
-  float* gradients[2];
+  float* parameters[8];
+  float* gradients[8];
 };
 
 class Primitives {
@@ -130,6 +130,12 @@ struct Convolution {
                {DNNL_ARG_DIFF_SRC, all.at(b.dx, tensors.src)}});
     }
   }
+};
+
+/// For layers without a counterpart.
+struct Nothing {
+  template <class Placed, bool InputGradient>
+  static void add(Primitives&, const Buffers&) {}
 };
 
 /// A dense layer by oneDNN's inner product.

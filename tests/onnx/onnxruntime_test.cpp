@@ -88,6 +88,10 @@ using Projection = nn::Sequential<nn::Conv2D<Filters, 1, nn::Linear, Stride>, No
 template <std::size_t Filters, std::size_t Stride, class Shortcut>
 using Block = nn::Sequential<nn::Residual<Body<Filters, Stride>, Shortcut>, nn::ReLU>;
 
+struct LikeLlama : nn::AttendToPast {
+  static constexpr std::size_t key_heads = 2;
+  using Positions = nn::RotaryPositions<>;
+};
 template <class Reach>
 using Encoder =
     nn::Sequential<nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3, Reach>>>,
@@ -113,7 +117,8 @@ TEST_CASE("onnxruntime agrees with a residual network") {
 
 TEST_CASE("onnxruntime agrees with a transformer") {
   check<nn::Sequential<nn::Input<5>, nn::Embedding<20, 6>, Encoder<nn::AttendToAll>, Encoder<nn::AttendToPast>,
-                       nn::LayerNormalization<>>>("input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 6]\n", 20);
+                       nn::MultiHeadAttention<4, 2, LikeLlama>, nn::LayerNormalization<>>>(
+      "input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 6]\n", 20);
 }
 
 TEST_CASE("onnxruntime agrees with groups, paddings, strides, and pools across the border") {

@@ -27,11 +27,11 @@
 /// - `input_gradient(state, value, dy, dx)` overwrites dx, which may be dy; `value` is y if the function
 ///   HasGradientOfOutput, else x.
 ///
-/// Attention<Geometry, T>, for queries, keys and values [rows * length, heads * width] and weights [rows, heads,
-/// length, length]:
-/// - `forward(state, queries, keys, values, weights, outputs)` writes the weights and the outputs;
-/// - `input_gradients(state, queries, keys, values, weights, output_gradients, query_gradients, key_gradients,
-///   value_gradients)` overwrites the last three.
+/// Attention<Geometry, T>, of `Geometry::sizes`, for queries [rows * length, heads * width], and keys and values
+/// [rows * length, key_heads * width]:
+/// - `forward(state, queries, keys, values, outputs)`;
+/// - `input_gradients(state, queries, keys, values, outputs, output_gradients, query_gradients, key_gradients,
+///   value_gradients)`, after a `forward` with these inputs, overwrites the last three.
 ///
 /// Embedding<Words, Width, T>, for ids stored as numbers of type T:
 /// - `forward(state, ids, table, y)`;

@@ -52,6 +52,36 @@ struct DenseGeometry {
   [[nodiscard]] static std::string describe() { return concat(inputs, " inputs, ", units, " units"); }
 };
 
+/// The sizes of scaled dot-product attention with several heads; `width` is per head. `heads / key_heads` heads in a
+/// row share a head of keys and values.
+struct AttentionSizes {
+  std::size_t length;
+  std::size_t heads;
+  std::size_t key_heads;
+  std::size_t width;
+  bool is_causal;  ///< each element attends to itself and the elements before it
+
+  /// The columns of queries and outputs, and of keys and values.
+  [[nodiscard]] constexpr std::size_t columns() const noexcept { return heads * width; }
+  [[nodiscard]] constexpr std::size_t key_columns() const noexcept { return key_heads * width; }
+};
+
+/// A sequence's queries [length, heads * width], and its keys and values [length, key_heads * width].
+template <class T>
+struct AttentionInputs {
+  const T* queries;
+  const T* keys;
+  const T* values;
+};
+/// The gradient of a sequence's outputs, and the places for the gradients of its queries, keys and values.
+template <class T>
+struct AttentionGradients {
+  const T* outputs;
+  T* queries;
+  T* keys;
+  T* values;
+};
+
 /// The sizes of an image; `Image` is the StaticShape [height, width, channels].
 template <class Image>
 struct ImageGeometry {

@@ -395,25 +395,30 @@ struct Operator<nn::Embedding<Words, Width, Initializer>> {
   }
 };
 
-/// Attention in elementary operators, with heads as an axis before the sequence.
-template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
-struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
+/// Attention in elementary operators, with two axes before the sequence: heads of keys, and the heads of queries that
+/// share one.
+template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer>
+struct Operator<nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
   template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
     const Value in = graph.channels_last(x);
-    const auto heads = [&](const std::vector<std::int64_t>& order) {
+    const auto heads = [&](std::size_t shared, bool rotates, const std::vector<std::int64_t>& order) {
       const auto kernel = weights.parameters.next();
       const auto bias = weights.parameters.next();
-      const std::string product = detail::add_product(graph, in.name, kernel, bias, Bound::channels, Bound::columns);
-      return graph.node("Transpose", {graph.reshape(product, Shape{Bound::length, Heads, Width})}, {{"perm", order}});
+      const std::string product =
+          detail::add_product(graph, in.name, kernel, bias, Bound::channels, Bound::key_heads * shared * Width);
+      std::string columns = graph.reshape(product, Shape{Bound::length, Bound::key_heads, shared, Width});
+      if constexpr (Operator::is_rotary)
+        if (rotates) columns = rotated<Bound, T>(graph, columns);
+      return graph.node("Transpose", {columns}, {{"perm", order}});
     };
-    const std::string query = heads({0, 2, 1, 3});
-    const std::string key = heads({0, 2, 3, 1});
-    const std::string value = heads({0, 2, 1, 3});
+    const std::string query = heads(Heads / Bound::key_heads, true, {0, 2, 3, 1, 4});
+    const std::string key = heads(1, true, {0, 2, 3, 4, 1});
+    const std::string value = heads(1, false, {0, 2, 3, 1, 4});
     const std::string scale = graph.number("scale", T{1} / static_cast<T>(std::sqrt(static_cast<double>(Width))));
     std::string scores = graph.node("Mul", {graph.node("MatMul", {query, key}), scale});
-    if constexpr (Reach::is_causal) {
+    if constexpr (Options::is_causal) {
       Tensor<T> mask{Shape{Bound::length, Bound::length}};
       for (std::size_t of = 0; of < Bound::length; ++of)
         for (std::size_t to = 0; to < Bound::length; ++to)
@@ -422,11 +427,41 @@ struct Operator<nn::MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> 
     }
     const std::string attention = graph.node("Softmax", {scores}, {{"axis", std::int64_t{-1}}});
     const std::string attended = graph.node("Transpose", {graph.node("MatMul", {attention, value})},
-                                            {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
+                                            {{"perm", std::vector<std::int64_t>{0, 3, 1, 2, 4}}});
     const std::string joined = graph.reshape(attended, Shape{Bound::length, Bound::columns});
     const auto kernel = weights.parameters.next();
     const auto bias = weights.parameters.next();
     return {detail::add_product(graph, joined, kernel, bias, Bound::columns, Bound::channels), Bound::Output::shape()};
+  }
+
+ private:
+  static constexpr bool is_rotary = nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer>::is_rotary;
+
+  /// x * cosines + (x · swap) * sines; `swap` exchanges the columns of each pair, and changes the sign of the first.
+  template <class Bound, class T>
+  static std::string rotated(Graph& graph, const std::string& x) {
+    constexpr std::size_t half = Width / 2;
+    Tensor<T> cosines{Shape{Bound::length, 1, 1, Width}};
+    Tensor<T> sines{cosines.shape()};
+    Tensor<T> swap{Shape{Width, Width}};
+    std::vector<T> rotations(Bound::length * Width);
+    const nn::detail::RotationsOf<T> set{rotations.data(), half, Options::Positions::base};
+    for (std::size_t i = 0; i < Bound::length * half; ++i) set(i);
+    for (std::size_t i = 0; i < cosines.size(); ++i) {
+      const std::size_t at = 2 * (i / Width * half + i % half);
+      cosines[i] = rotations[at];
+      sines[i] = rotations[at + 1];
+    }
+    for (std::size_t column = 0; column < half; ++column) {
+      swap[(column + half) * Width + column] = T{-1};
+      swap[column * Width + column + half] = T{1};
+    }
+    const auto constant = [&](const char* name, const Tensor<T>& values) {
+      return graph.constant(name, TensorView<const T>{values});
+    };
+    const std::string swapped = graph.node("MatMul", {x, constant("swap", swap)});
+    return graph.node("Add", {graph.node("Mul", {x, constant("cosines", cosines)}),
+                              graph.node("Mul", {swapped, constant("sines", sines)})});
   }
 };
 

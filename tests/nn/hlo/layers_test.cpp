@@ -78,6 +78,18 @@ TEST_CASE("attention in programs matches the plain loops, causal and not, with g
   dist_test::check_emitted<Both>({{3}});
 }
 
+namespace {
+struct LikeLlama : nn::AttendToPast {
+  static constexpr std::size_t key_heads = 2;
+  using Positions = nn::RotaryPositions<>;
+};
+}  // namespace
+
+TEST_CASE("attention with grouped heads and rotary positions in programs matches the plain loops, with gradients") {
+  using Net = nn::Sequential<nn::Input<4, 3>, nn::MultiHeadAttention<4, 2, LikeLlama>, nn::Softmax>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
 TEST_CASE("attention in programs rounds the factors of its projections like the plain loops (spec P22)") {
   using Net = nn::Sequential<nn::Input<3, 2>, nn::MultiHeadAttention<2, 2>>;
   dist_test::check_emitted<Net, true, nn::MixedPrecision<nn::Reference, dist::BFloat16>>({{2}});

@@ -1,6 +1,7 @@
 #include <dist/nn/layers/multi_head_attention.hpp>
 
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -17,6 +18,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/attention_reach.hpp"
 #include "nn/place_layer.hpp"
 #include "nn/run_network.hpp"
 #include "nn/steady_steps.hpp"
@@ -62,6 +64,105 @@ TEST_CASE("gradients of MultiHeadAttention agree with central differences, and o
     dist_test::check_gradients<Net, nn::Reference>(rows);
   }
   dist_test::check_against<Net, nn::OneDnn, nn::Reference>({3, 1, 0, 4});
+}
+
+namespace {
+
+struct Grouped : nn::AttendToPast {
+  static constexpr std::size_t key_heads = 2;
+};
+struct Rotary : nn::AttendToAll {
+  using Positions = nn::RotaryPositions<100>;
+};
+struct LikeLlama : nn::AttendToPast {
+  static constexpr std::size_t key_heads = 1;
+  using Positions = nn::RotaryPositions<>;
+};
+
+List identity(std::size_t size) {
+  List matrix(size * size);
+  for (std::size_t i = 0; i < size; ++i) matrix[i * size + i] = 1;
+  return matrix;
+}
+
+}  // namespace
+
+TEST_CASE("grouped heads compute the same as equal heads of keys and values") {
+  using In = dist::StaticShape<3, 5>;
+  constexpr std::size_t heads = 4, width = 3, channels = 5;
+  // Each head of keys and values is for two neighbouring heads of queries.
+  const auto repeated = [](const List& grouped, std::size_t rows) {
+    List all;
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t head = 0; head < heads; ++head)
+        for (std::size_t c = 0; c < width; ++c) all.push_back(grouped[(row * 2 + head / 2) * width + c]);
+    return all;
+  };
+  using dist_test::numbers;
+  std::vector<List> parameters{numbers(channels * heads * width, 1), numbers(heads * width, 2),
+                               numbers(channels * 2 * width, 3),     numbers(2 * width, 4),
+                               numbers(channels * 2 * width, 5),     numbers(2 * width, 6),
+                               numbers(heads * width * channels, 7), numbers(channels, 8)};
+  dist_test::BoundLayer<nn::MultiHeadAttention<heads, width, Grouped>, In> grouped;
+  CHECK(decltype(grouped)::Bound::parameters[2].shape == dist::Shape{channels, 2, width});
+  const List x = numbers(2 * In::elements, 9);
+  const List y = grouped.forward(x, parameters);
+  for (std::size_t which = 2; which < 6; ++which)
+    parameters[which] = repeated(parameters[which], which % 2 == 0 ? channels : 1);
+  dist_test::BoundLayer<nn::MultiHeadAttention<heads, width, nn::AttendToPast>, In> all;
+  CHECK(dist_test::difference(y, all.forward(x, parameters)) < 1e-14);
+}
+
+TEST_CASE("rotary positions rotate pairs of columns of queries and keys, as complex numbers of length 1 do") {
+  constexpr std::size_t length = 5, width = 4, half = 2;
+  const List one = identity(width), zero(width);
+  dist_test::BoundLayer<nn::MultiHeadAttention<1, width, Rotary>, dist::StaticShape<length, width>> layer;
+  const List x = dist_test::numbers(length * width, 1);
+  const List y = layer.forward(x, {one, zero, one, zero, one, zero, one, zero});
+  List expected;
+  for (std::size_t query = 0; query < length; ++query) {
+    List weight(length);
+    double sum = 0;
+    for (std::size_t key = 0; key < length; ++key) {
+      double product = 0;
+      for (std::size_t c = 0; c < half; ++c) {
+        const std::complex<double> of_query{x[query * width + c], x[query * width + c + half]};
+        const std::complex<double> of_key{x[key * width + c], x[key * width + c + half]};
+        const double angle = (double(query) - double(key)) / (c == 0 ? 1.0 : 10.0);  // 100^(2 c / 4)
+        product += (of_query * std::polar(1.0, angle) * std::conj(of_key)).real();
+      }
+      sum += weight[key] = std::exp(product / 2);
+    }
+    for (std::size_t c = 0; c < width; ++c) {
+      expected.push_back(0);
+      for (std::size_t key = 0; key < length; ++key) expected.back() += weight[key] / sum * x[key * width + c];
+    }
+  }
+  CHECK(dist_test::difference(y, expected) < 1e-14);
+}
+
+TEST_CASE("gradients of grouped heads and rotary positions agree with differences, and oneDNN with the plain loops") {
+  using Net =
+      nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<4, 2, Grouped>, nn::MultiHeadAttention<1, 4, Rotary>,
+                     nn::MultiHeadAttention<2, 2, LikeLlama>, nn::Flatten, nn::Dense<2>>;
+  for (const std::size_t rows : {std::size_t{0}, std::size_t{2}}) dist_test::check_gradients<Net, nn::Reference>(rows);
+  dist_test::check_against<Net, nn::OneDnn, nn::Reference>({3, 1, 0, 4});
+}
+
+TEST_CASE("attention of long sequences by blocks matches the plain loops, at changing batch sizes") {
+  using Net = nn::Sequential<nn::Input<110, 6>, nn::MultiHeadAttention<2, 5, nn::AttendToPast>,
+                             nn::MultiHeadAttention<1, 17>, nn::Flatten, nn::Dense<2>>;
+  dist_test::check_against<Net, nn::OneDnn, nn::Reference>({2, 1, 0, 2});
+}
+
+TEST_CASE("elements outside the reach of attention have no effect, not even a NaN, and no gradient") {
+  const auto check = []<class Backend>(Backend) {
+    dist_test::Bench<Backend> bench;
+    typename Backend::State state;
+    dist_test::check_attention_reach<Backend>(bench, state);
+  };
+  check(nn::Reference{});
+  check(nn::OneDnn{});
 }
 
 TEST_CASE("a step of MultiHeadAttention with a known batch size allocates no memory") {

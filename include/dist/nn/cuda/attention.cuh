@@ -5,27 +5,35 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/memory.cuh>
 #include <dist/nn/cuda/rows.cuh>
 #include <dist/nn/cuda/state.cuh>
+#include <dist/nn/geometry.hpp>
 #include <dist/nn/softmax.hpp>
 
 namespace dist::nn::cuda {
 
-/// The layout of queries, keys and values, [rows * length, heads * width], and of weights, [rows, heads, length,
-/// length] by query and key.
+/// The layout of queries, [rows * length, heads * width], of keys and values, [rows * length, key_heads * width], and
+/// of weights, [rows, heads, length, length] by query and key.
 template <class Geometry>
 struct Heads {
-  static constexpr std::size_t length = Geometry::length;
-  static constexpr std::size_t heads = Geometry::heads;
-  static constexpr std::size_t width = Geometry::width;
-  static constexpr std::size_t row = heads * width;
+  static constexpr std::size_t length = Geometry::sizes.length;
+  static constexpr std::size_t heads = Geometry::sizes.heads;
+  static constexpr std::size_t width = Geometry::sizes.width;
+  static constexpr std::size_t row = Geometry::sizes.columns();
+  static constexpr std::size_t key_row = Geometry::sizes.key_columns();
+  static constexpr std::size_t shared = heads / Geometry::sizes.key_heads;  ///< heads of queries per head of keys
 
-  /// The offset of element `at` of a sequence, in the columns of a head; `head` counts over all sequences.
-  [[nodiscard]] static DIST_HD std::size_t vector(std::size_t head, std::size_t at) {
+  /// The offset of a query in the columns of a head; `head` counts over all sequences.
+  [[nodiscard]] static DIST_HD std::size_t query(std::size_t head, std::size_t at) {
     return (head / heads * length + at) * row + head % heads * width;
+  }
+  /// The offset of a key or value of this head.
+  [[nodiscard]] static DIST_HD std::size_t key(std::size_t head, std::size_t at) {
+    return (head / heads * length + at) * key_row + head % heads / shared * width;
   }
   /// The head of element `i` of a matrix, and its row in the sequence.
   [[nodiscard]] static DIST_HD std::size_t head_of(std::size_t i) { return i / row / length * heads + i % row / width; }
@@ -33,9 +41,11 @@ struct Heads {
 
   /// The keys to which a query attends, and the queries that attend to a key.
   [[nodiscard]] static DIST_HD IndexRange keys(std::size_t query) {
-    return {0, Geometry::is_causal ? query + 1 : length};
+    return {0, Geometry::sizes.is_causal ? query + 1 : length};
   }
-  [[nodiscard]] static DIST_HD IndexRange queries(std::size_t key) { return {Geometry::is_causal ? key : 0, length}; }
+  [[nodiscard]] static DIST_HD IndexRange queries(std::size_t key) {
+    return {Geometry::sizes.is_causal ? key : 0, length};
+  }
 };
 
 /// products[query, key] = scale * first[query] · second[key], or `beyond` if the query does not attend to the key.
@@ -54,8 +64,8 @@ struct ProductsOfHeads {
       return;
     }
     const std::size_t head = i / (H::length * H::length);
-    const T* const a = first + H::vector(head, query);
-    const T* const b = second + H::vector(head, key);
+    const T* const a = first + H::query(head, query);
+    const T* const b = second + H::key(head, key);
     T sum{0};
     for (std::size_t c = 0; c < H::width; ++c) sum += a[c] * b[c];
     products[i] = scale * sum;
@@ -73,13 +83,13 @@ struct SumOverKeys {
   DIST_HD void operator()(std::size_t i) const {
     const std::size_t head = H::head_of(i), query = H::row_of(i);
     const T* const of_query = weights + (head * H::length + query) * H::length;
-    const T* const column = from + H::vector(head, 0) + i % H::width;
+    const T* const column = from + H::key(head, 0) + i % H::width;
     T sum{0};
-    for (std::size_t key = 0; key < H::keys(query).end; ++key) sum += of_query[key] * column[key * H::row];
+    for (std::size_t key = 0; key < H::keys(query).end; ++key) sum += of_query[key] * column[key * H::key_row];
     to[i] = scale * sum;
   }
 };
-/// to[key] = scale * sum over queries of weights[query, key] * from[query]
+/// to[key] = scale * sum over queries of weights[query, key] * from[query], over the heads that share the key
 template <class Geometry, class T>
 struct SumOverQueries {
   using H = Heads<Geometry>;
@@ -89,26 +99,30 @@ struct SumOverQueries {
   T scale;
 
   DIST_HD void operator()(std::size_t i) const {
-    const std::size_t head = H::head_of(i), key = H::row_of(i);
-    const T* const of_key = weights + head * H::length * H::length + key;
-    const T* const column = from + H::vector(head, 0) + i % H::width;
+    const std::size_t key = i / H::key_row % H::length;
+    const std::size_t first = i / H::key_row / H::length * H::heads + i % H::key_row / H::width * H::shared;
     T sum{0};
-    for (std::size_t query = H::queries(key).begin; query < H::length; ++query)
-      sum += of_key[query * H::length] * column[query * H::row];
+    for (std::size_t head = first; head < first + H::shared; ++head) {
+      const T* const of_key = weights + head * H::length * H::length + key;
+      const T* const column = from + H::query(head, 0) + i % H::width;
+      for (std::size_t query = H::queries(key).begin; query < H::length; ++query)
+        sum += of_key[query * H::length] * column[query * H::row];
+    }
     to[i] = scale * sum;
   }
 };
 
-/// Scaled dot-product attention: weights = softmax(queries · keysᵀ / sqrt(width)), outputs = weights · values. The
-/// caller keeps `weights` for the gradient.
+/// Scaled dot-product attention: weights = softmax(queries · keysᵀ / sqrt(width)), outputs = weights · values.
+/// `forward` keeps the weights for the gradient.
 template <class Geometry, class T>
 class Attention {
-  static constexpr std::size_t length = Geometry::length;
+  static constexpr AttentionSizes sizes = Geometry::sizes;
+  static constexpr std::size_t length = sizes.length;
 
  public:
-  void forward(State& state, View<const T> queries, View<const T> keys, View<const T> values, View<T> weights,
-               View<T> outputs) {
+  void forward(State& state, View<const T> queries, View<const T> keys, View<const T> values, View<T> outputs) {
     const auto& queue = state.queue();
+    const View<T> weights = reserved(queue, weights_, queries.rows());
     queue.for_each({0, weights.size()},
                    ProductsOfHeads<Geometry, T>{queries.data(), keys.data(), weights.data(), scale_of_products(),
                                                 -static_cast<T>(__builtin_huge_val())});
@@ -119,11 +133,11 @@ class Attention {
 
   /// Overwrites the three gradients.
   void input_gradients(State& state, View<const T> queries, View<const T> keys, View<const T> values,
-                       View<const T> weights, View<const T> output_gradients, View<T> query_gradients,
+                       View<const T> /*outputs*/, View<const T> output_gradients, View<T> query_gradients,
                        View<T> key_gradients, View<T> value_gradients) {
     const auto& queue = state.queue();
-    of_weights_.reserve(queue, weights.size());
-    const View<T> of_weights{of_weights_.data(), weights.shape()};
+    const View<const T> weights = reserved(queue, weights_, queries.rows());
+    const View<T> of_weights = reserved(queue, of_weights_, queries.rows());
     const T scale = scale_of_products();
     queue.for_each({0, weights.size()},
                    ProductsOfHeads<Geometry, T>{output_gradients.data(), values.data(), of_weights.data(), T{1}, T{0}});
@@ -139,8 +153,16 @@ class Attention {
   }
 
  private:
-  [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(Geometry::width)); }
+  [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(sizes.width)); }
 
+  /// Returns numbers for each query and key of `elements / length` sequences.
+  [[nodiscard]] static View<T> reserved(const auto& queue, Memory<T>& memory, std::size_t elements) {
+    const Shape shape{elements / length, sizes.heads, length, length};
+    memory.reserve(queue, elements * sizes.heads * length);
+    return {memory.data(), shape};
+  }
+
+  Memory<T> weights_;
   Memory<T> of_weights_;
 };
 

@@ -286,6 +286,25 @@ struct Lowering<Embedding<Words, Width, Initializer>> {
 
 namespace detail {
 
+/// Rotates columns of queries or keys [rows, length, heads, width] by RotaryPositions.
+template <class Positions, hlo::TracedArray X>
+[[nodiscard]] X rotated(X x) {
+  if constexpr (std::is_same_v<Positions, NoPositions>) {
+    return x;
+  } else {
+    constexpr std::size_t half = X::extents[3] / 2;
+    const auto first = hlo::slice<3, 0, half>(x);
+    const auto second = hlo::slice<3, half, half>(x);
+    using Half = std::remove_const_t<decltype(first)>;
+    using Exact = typename Half::template With<double>;
+    const Exact angles =
+        hlo::iota<Exact, 1>() * exp(hlo::iota<Exact, 3>() * Exact{-std::log(Positions::base) / double{half}});
+    const Half cosines = cos(angles).template as<typename X::Element>();
+    const Half sines = sin(angles).template as<typename X::Element>();
+    return hlo::concatenate<3>(first * cosines - second * sines, second * cosines + first * sines);
+  }
+}
+
 /// Computes queries, keys or values: x · kernel + bias, [rows, length, heads, width].
 template <class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
 [[nodiscard]] auto heads_of(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
@@ -296,28 +315,32 @@ template <class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::Tra
 }  // namespace detail
 
 /// The lowering of nn::MultiHeadAttention.
-template <std::size_t Heads, std::size_t Width, class Reach, class KernelInitializer>
-struct Lowering<MultiHeadAttention<Heads, Width, Reach, KernelInitializer>> {
+template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer>
+struct Lowering<MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     using hlo::Axes;
     using T = typename X::Element;
-    constexpr std::size_t length = Bound::length;
-    using Weights = hlo::Traced<T, X::extents[0], Heads, length, length>;
+    constexpr std::size_t rows = X::extents[0], length = Bound::length, channels = Bound::channels;
+    constexpr std::size_t key_heads = Bound::key_heads, shared = Heads / key_heads;
+    using Positions = typename Options::Positions;
+    using Weights = hlo::Traced<T, rows, key_heads, length, shared, length>;
     const auto& [query_kernel, query_bias, key_kernel, key_bias, value_kernel, value_bias, kernel, bias] = parameters;
-    const auto queries = detail::heads_of(arguments, x, query_kernel, query_bias);
-    const auto keys = detail::heads_of(arguments, x, key_kernel, key_bias);
+    const auto queries = detail::rotated<Positions>(detail::heads_of(arguments, x, query_kernel, query_bias));
+    const auto keys = detail::rotated<Positions>(detail::heads_of(arguments, x, key_kernel, key_bias));
     const auto values = detail::heads_of(arguments, x, value_kernel, value_bias);
-    Weights weights = hlo::contract<Axes<3>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(queries, keys);
+    Weights weights = hlo::contract<Axes<4>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(
+        hlo::reshape<rows, length, key_heads, shared, Width>(queries), keys);
     weights *= Weights{T{1} / std::sqrt(static_cast<T>(Width))};
-    if constexpr (Reach::is_causal) {
+    if constexpr (Options::is_causal) {
       using Places = typename Weights::template With<std::int32_t>;
-      const auto is_past = hlo::iota<Places, 3>() <= hlo::iota<Places, 2>();
+      const auto is_past = hlo::iota<Places, 4>() <= hlo::iota<Places, 2>();
       weights = hlo::select(is_past, weights, Weights{-std::numeric_limits<T>::infinity()});
     }
-    // [rows, heads, length, width]; the next product merges the heads.
-    const auto outputs = hlo::contract<Axes<3>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
-    const X products = hlo::contract<Axes<1, 3>, Axes<0, 1>>(arguments.factor(outputs), arguments.factor(kernel));
+    // [rows, key_heads, length, shared, width]; the next product merges the heads.
+    const auto outputs = hlo::contract<Axes<4>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
+    const X products = hlo::contract<Axes<1, 3, 4>, Axes<0, 1, 2>>(
+        arguments.factor(outputs), hlo::reshape<key_heads, shared, Width, channels>(arguments.factor(kernel)));
     return arguments.of_factors(products + hlo::broadcast<X, 2>(bias));
   }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -18,24 +19,38 @@
 
 namespace dist::nn {
 
-/// Each element attends to the whole sequence.
+/// Attention without regard to positions in the sequence.
+struct NoPositions {};
+/// Rotary positions: in queries and keys, the columns c and c + width / 2 of a head are rotated by the angle position /
+/// Base^(2 c / width), so that products depend on distances (Su et al., "RoFormer", 2021; columns as in transformers'
+/// Llama).
+template <std::size_t Base = 10000>
+struct RotaryPositions {
+  static constexpr double base = Base;
+};
+
+/// The default options of attention: each element attends to the whole sequence. To change others, derive from this or
+/// from AttendToPast.
 struct AttendToAll {
   /// False: no position is hidden.
   static constexpr bool is_causal = false;
+  /// Heads of keys and values, each for several heads of queries: grouped-query attention (Ainslie et al., "GQA",
+  /// 2023). 0 for the number of heads of queries.
+  static constexpr std::size_t key_heads = 0;
+  using Positions = NoPositions;
 };
 /// Causal attention: each element attends to itself and the elements before it.
-struct AttendToPast {
+struct AttendToPast : AttendToAll {
   /// True: later positions are hidden.
   static constexpr bool is_causal = true;
 };
 
-/// The sizes of an attention kernel; `width` is per head.
-template <std::size_t Length, std::size_t Heads, std::size_t Width, class Reach>
+/// The sizes of an attention kernel; `Width` is per head.
+template <std::size_t Length, std::size_t Heads, std::size_t Width, class Options>
 struct AttentionGeometry {
-  static constexpr std::size_t length = Length;        ///< elements of the sequence
-  static constexpr std::size_t heads = Heads;          ///< independent heads
-  static constexpr std::size_t width = Width;          ///< numbers of a query or key of a head
-  static constexpr bool is_causal = Reach::is_causal;  ///< true if later positions are hidden
+  /// The sizes for kernels.
+  static constexpr AttentionSizes sizes{Length, Heads, Options::key_heads == 0 ? Heads : Options::key_heads, Width,
+                                        Options::is_causal};
 };
 
 namespace detail {
@@ -44,6 +59,40 @@ struct AddTo {
   const T* from;
   T* to;
   DIST_HD void operator()(std::size_t i) const { to[i] += from[i]; }
+};
+
+/// Sets cosines and sines [length, width / 2, 2] of RotaryPositions.
+template <class T>
+struct RotationsOf {
+  T* rotations;
+  std::size_t half;
+  double base;
+  DIST_HD void operator()(std::size_t i) const {
+    using std::cos, std::pow, std::sin;
+    const auto column = static_cast<double>(i % half);
+    const double angle = static_cast<double>(i / half) * pow(base, -column / static_cast<double>(half));
+    rotations[2 * i] = static_cast<T>(cos(angle));
+    rotations[2 * i + 1] = static_cast<T>(sin(angle));
+  }
+};
+/// Rotates columns of sequences [length, columns] by RotaryPositions, or back if `direction` is -1.
+template <class T>
+struct Rotate {
+  const T* rotations;
+  T* values;
+  std::size_t length, columns, half;
+  T direction;
+  DIST_HD void operator()(std::size_t i) const {
+    const std::size_t pairs = columns / 2;
+    const std::size_t pair = i % pairs;
+    const T* const rotation = rotations + 2 * (i / pairs % length * half + pair % half);
+    T& first = values[i / pairs * columns + pair / half * 2 * half + pair % half];
+    T& second = (&first)[half];
+    const T x = first;
+    const T sine = direction * rotation[1];
+    first = x * rotation[0] - second * sine;
+    second = second * rotation[0] + x * sine;
+  }
 };
 }  // namespace detail
 
@@ -54,10 +103,18 @@ struct AddTo {
 ///   attention_output(softmax(query(x) · key(x)ᵀ / sqrt(width)) · value(x))
 ///
 /// Kernels are [channels, heads, width] for query, key and value, and [heads, width, channels] for attention_output;
-/// all have biases.
-template <std::size_t Heads, std::size_t Width, class Reach = AttendToAll, class KernelInitializer = GlorotUniform>
+/// all have biases. `Options` has the members of AttendToAll. With `key_heads` it is Keras' GroupQueryAttention:
+/// kernels of key and value are [channels, key_heads, width], and head h of the queries uses head h / (heads /
+/// key_heads).
+template <std::size_t Heads, std::size_t Width, class Options = AttendToAll, class KernelInitializer = GlorotUniform>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && Width > 0, "nn::MultiHeadAttention needs at least one head of at least one column");
+  static_assert(Options::key_heads == 0 || (Options::key_heads <= Heads && Heads % Options::key_heads == 0),
+                "nn::MultiHeadAttention needs a multiple of its key_heads as heads, because each head of keys serves "
+                "equally many heads of queries");
+  static constexpr bool is_rotary = !std::is_same_v<typename Options::Positions, NoPositions>;
+  static_assert(!is_rotary || Width % 2 == 0,
+                "nn::RotaryPositions rotate pairs of columns: give nn::MultiHeadAttention heads of an even width");
 
   /// The bound layer.
   template <class In>
@@ -74,15 +131,20 @@ struct MultiHeadAttention {
     static constexpr std::size_t length = Sequence::template extent<0>;
     /// The number of channels of an element.
     static constexpr std::size_t channels = Sequence::template extent<1>;
+    using Geometry = AttentionGeometry<length, Heads, Width, Options>;
+    /// The heads of keys and values.
+    static constexpr std::size_t key_heads = Geometry::sizes.key_heads;
     /// The numbers of an element's query, in all heads together.
-    static constexpr std::size_t columns = Heads * Width;
+    static constexpr std::size_t columns = Geometry::sizes.columns();
+    /// The numbers of an element's key, in all heads of keys together.
+    static constexpr std::size_t key_columns = Geometry::sizes.key_columns();
     static constexpr std::string_view name = "multi_head_attention";
     static constexpr std::array parameters{ParameterSpec{"query/kernel", Shape{channels, Heads, Width}},
                                            ParameterSpec{"query/bias", Shape{Heads, Width}},
-                                           ParameterSpec{"key/kernel", Shape{channels, Heads, Width}},
-                                           ParameterSpec{"key/bias", Shape{Heads, Width}},
-                                           ParameterSpec{"value/kernel", Shape{channels, Heads, Width}},
-                                           ParameterSpec{"value/bias", Shape{Heads, Width}},
+                                           ParameterSpec{"key/kernel", Shape{channels, key_heads, Width}},
+                                           ParameterSpec{"key/bias", Shape{key_heads, Width}},
+                                           ParameterSpec{"value/kernel", Shape{channels, key_heads, Width}},
+                                           ParameterSpec{"value/bias", Shape{key_heads, Width}},
                                            ParameterSpec{"attention_output/kernel", Shape{Heads, Width, channels}},
                                            ParameterSpec{"attention_output/bias", Shape{channels}}};
     static constexpr bool is_view = false;
@@ -91,7 +153,9 @@ struct MultiHeadAttention {
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
       using Initializer = std::conditional_t<Which % 2 == 0, KernelInitializer, Zeros>;
-      constexpr Fans fans = Which < 6 ? Fans{channels * Heads, channels * Width} : Fans{columns, Heads * channels};
+      constexpr std::size_t heads_of_kernel = Which < 2 ? Heads : key_heads;
+      constexpr Fans fans =
+          Which < 6 ? Fans{channels * heads_of_kernel, channels * Width} : Fans{columns, Heads * channels};
       Initializer::fill(view, fans, stream);
     }
 
@@ -99,7 +163,7 @@ struct MultiHeadAttention {
     template <class T>
     struct Asked {
       template <class Backend>
-      using From = typename Backend::template Attention<AttentionGeometry<length, Heads, Width, Reach>, T>;
+      using From = typename Backend::template Attention<Geometry, T>;
     };
     /// Computes the layer.
     template <class Backend, class T>
@@ -115,11 +179,11 @@ struct MultiHeadAttention {
         const std::size_t elements = x.rows() * length;
         reserve(state, x.rows());
         const View<const T> in = matrix(x.data(), elements, channels);
-        for (std::size_t which = 0; which < 3; ++which)
-          products_[which].forward(state, in, kernel(weights, which), bias(weights, which), made(which, elements));
-        attention_.forward(state, part(0, elements), part(1, elements), part(2, elements),
-                           View<T>{attention_weights_.data(), Shape{x.rows(), Heads, length, length}},
-                           made(3, elements));
+        for_each_product([&](auto& product, std::size_t which) {
+          product.forward(state, in, kernel(weights, which), bias(weights, which), made(which, elements));
+        });
+        rotate(state, {0, 1}, elements, 1);
+        attention_.forward(state, part(0, elements), part(1, elements), part(2, elements), made(3, elements));
         output_.forward(state, part(3, elements), kernel(weights, 3), bias(weights, 3),
                         matrix(y.data(), elements, channels));
       }
@@ -132,21 +196,22 @@ struct MultiHeadAttention {
         const View<const T> slopes = matrix(static_cast<const T*>(dy.data()), elements, channels);
         output_.parameter_gradients(state, part(3, elements), slopes, kernel(gradients, 3), bias(gradients, 3));
         output_.input_gradient(state, slopes, kernel(weights, 3), made(7, elements));
-        attention_.input_gradients(state, part(0, elements), part(1, elements), part(2, elements),
-                                   View<const T>{attention_weights_.data(), Shape{x.rows(), Heads, length, length}},
+        attention_.input_gradients(state, part(0, elements), part(1, elements), part(2, elements), part(3, elements),
                                    part(7, elements), made(4, elements), made(5, elements), made(6, elements));
-        for (std::size_t which = 0; which < 3; ++which)
-          products_[which].parameter_gradients(state, in, part(4 + which, elements), kernel(gradients, which),
-                                               bias(gradients, which));
+        rotate(state, {4, 5}, elements, -1);
+        for_each_product([&](auto& product, std::size_t which) {
+          product.parameter_gradients(state, in, part(4 + which, elements), kernel(gradients, which),
+                                      bias(gradients, which));
+        });
         if constexpr (InputGradient) {
           // dy serves as a buffer: it has the shape of dx, and is not read again.
           const View<T> sum = matrix(dx.data(), elements, channels);
           const View<T> other = matrix(dy.data(), elements, channels);
-          products_[0].input_gradient(state, part(4, elements), kernel(weights, 0), sum);
-          for (std::size_t which = 1; which < 3; ++which) {
-            products_[which].input_gradient(state, part(4 + which, elements), kernel(weights, which), other);
-            detail::queue_of<Backend>(state).for_each({0, sum.size()}, detail::AddTo<T>{other.data(), sum.data()});
-          }
+          for_each_product([&](auto& product, std::size_t which) {
+            product.input_gradient(state, part(4 + which, elements), kernel(weights, which), which == 0 ? sum : other);
+            if (which > 0)
+              detail::queue_of<Backend>(state).for_each({0, sum.size()}, detail::AddTo<T>{other.data(), sum.data()});
+          });
         }
       }
 
@@ -158,33 +223,64 @@ struct MultiHeadAttention {
       /// Kernels as matrices: [channels, heads * width], and [heads * width, channels] for attention_output.
       template <class Element>
       [[nodiscard]] static View<Element> kernel(const Views<Element>& all, std::size_t which) {
-        return which < 3 ? matrix(all[2 * which].data(), channels, columns) : matrix(all[6].data(), columns, channels);
+        return which < 3 ? matrix(all[2 * which].data(), channels, columns_of(which))
+                         : matrix(all[6].data(), columns, channels);
       }
       template <class Element>
       [[nodiscard]] static View<Element> bias(const Views<Element>& all, std::size_t which) {
-        return {all[2 * which + 1].data(), Shape{which < 3 ? columns : channels}};
+        return {all[2 * which + 1].data(), Shape{which < 3 ? columns_of(which) : channels}};
+      }
+      /// The columns of queries, keys, values and outputs of the heads, and of their gradients.
+      [[nodiscard]] static constexpr std::size_t columns_of(std::size_t which) {
+        return which % 4 == 1 || which % 4 == 2 ? key_columns : columns;
       }
       /// Queries, keys, values and outputs of the heads, followed by their gradients.
       [[nodiscard]] View<T> made(std::size_t which, std::size_t elements) {
-        return matrix(parts_[which].data(), elements, columns);
+        return matrix(parts_[which].data(), elements, columns_of(which));
       }
       [[nodiscard]] View<const T> part(std::size_t which, std::size_t elements) const {
-        return matrix(static_cast<const T*>(parts_[which].data()), elements, columns);
+        return matrix(static_cast<const T*>(parts_[which].data()), elements, columns_of(which));
+      }
+      /// Calls `visit(product, which)` for queries, keys and values.
+      template <class Visit>
+      void for_each_product(const Visit& visit) {
+        visit(query_, 0);
+        visit(key_, 1);
+        visit(value_, 2);
+      }
+      void rotate(State& state, const std::array<std::size_t, 2>& parts, std::size_t elements, T direction) {
+        if constexpr (is_rotary) {
+          for (const std::size_t which : parts) {
+            const std::size_t of_row = columns_of(which);
+            detail::queue_of<Backend>(state).for_each(
+                {0, elements * of_row / 2},
+                detail::Rotate<T>{rotations_.data(), parts_[which].data(), length, of_row, Width / 2, direction});
+          }
+        }
       }
 
       void reserve(State& state, std::size_t rows) {
         if (rows <= reserved_rows_) return;
         const auto queue = detail::queue_of<Backend>(state);
-        for (auto& part : parts_) part = detail::make_layer_memory<Backend, T>(queue, rows * length * columns);
-        attention_weights_ = detail::make_layer_memory<Backend, T>(queue, rows * Heads * length * length);
+        for (std::size_t which = 0; which < parts_.size(); ++which)
+          parts_[which] = detail::make_layer_memory<Backend, T>(queue, rows * length * columns_of(which));
+        if constexpr (is_rotary) {
+          rotations_ = detail::make_layer_memory<Backend, T>(queue, length * Width);
+          queue.for_each({0, length * Width / 2},
+                         detail::RotationsOf<T>{rotations_.data(), Width / 2, Options::Positions::base});
+        }
         reserved_rows_ = rows;
       }
 
-      std::array<typename Backend::template Dense<DenseGeometry<channels, columns, Linear>, T>, 3> products_;
-      typename Backend::template Dense<DenseGeometry<columns, channels, Linear>, T> output_;
+      template <std::size_t Inputs, std::size_t Units>
+      using Product = typename Backend::template Dense<DenseGeometry<Inputs, Units, Linear>, T>;
+      Product<channels, columns> query_;
+      Product<channels, key_columns> key_;
+      Product<channels, key_columns> value_;
+      Product<columns, channels> output_;
       detail::KernelFrom<Backend, Asked<T>> attention_;
       std::array<detail::LayerMemory<Backend, T>, 8> parts_;
-      detail::LayerMemory<Backend, T> attention_weights_;
+      detail::LayerMemory<Backend, T> rotations_;
       std::size_t reserved_rows_ = 0;
     };
   };

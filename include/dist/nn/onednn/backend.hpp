@@ -37,6 +37,8 @@ struct OneDnn : Reference {
   using Dense = onednn::Dense<Geometry, T>;
   template <class Geometry, class T>
   using Conv2D = onednn::Conv2D<Geometry, T>;
+  template <class Geometry, class T>
+  using Attention = onednn::Attention<Geometry, T>;
   template <std::size_t Classes, class T>
   using Softmax = onednn::Softmax<Classes, T>;
   template <class Function, class T>

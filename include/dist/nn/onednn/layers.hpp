@@ -13,6 +13,8 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/kernels/attention.hpp>
 #include <dist/nn/kernels/dense_input_gradient.hpp>
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/onednn/operations.hpp>
@@ -108,6 +110,50 @@ class Dense {
   Compiled forward_;
   Compiled kernel_gradient_;
   [[no_unique_address]] Elementwise<Activation, T> activation_;
+};
+
+/// Attention in blocks by this library's kernel. Plain loops compute sequences with numbers that are not finite, which
+/// must not affect elements that do not attend to them.
+template <class Geometry, class T>
+class Attention : reference::Attention<Geometry, T> {
+  using Loops = reference::Attention<Geometry, T>;
+  using Loops::sizes;
+
+ public:
+  void forward(State& state, TensorView<const T> queries, TensorView<const T> keys, TensorView<const T> values,
+               TensorView<T> outputs) {
+    T* const scratch = state.scratch(kernels::attention_scratch(sizes));
+    this->for_each_sequence(queries, keys, values,
+                            [&](const AttentionInputs<T>& inputs, std::size_t first, std::size_t, T* log_sums) {
+                              if (are_finite(inputs))
+                                kernels::attention(sizes, inputs, outputs.data() + first, log_sums, scratch);
+                              else
+                                Loops::attend(inputs, outputs.data() + first, log_sums);
+                            });
+  }
+
+  void input_gradients(State& state, TensorView<const T> queries, TensorView<const T> keys, TensorView<const T> values,
+                       TensorView<const T> outputs, TensorView<const T> output_gradients, TensorView<T> query_gradients,
+                       TensorView<T> key_gradients, TensorView<T> value_gradients) {
+    T* const scratch = state.scratch(kernels::attention_scratch(sizes));
+    this->for_each_sequence(
+        queries, keys, values,
+        [&](const AttentionInputs<T>& inputs, std::size_t first, std::size_t first_key, T* log_sums) {
+          const AttentionGradients<T> gradients{output_gradients.data() + first, query_gradients.data() + first,
+                                                key_gradients.data() + first_key, value_gradients.data() + first_key};
+          if (are_finite(inputs) && reference::are_finite(gradients.outputs, sizes.length * sizes.columns()))
+            kernels::attention_gradients(sizes, inputs, outputs.data() + first, log_sums, gradients, scratch);
+          else
+            Loops::compute_gradients(inputs, log_sums, gradients);
+        });
+  }
+
+ private:
+  [[nodiscard]] static bool are_finite(const AttentionInputs<T>& inputs) {
+    constexpr std::size_t keys = sizes.length * sizes.key_columns();
+    return reference::are_finite(inputs.queries, sizes.length * sizes.columns()) &&
+           reference::are_finite(inputs.keys, keys) && reference::are_finite(inputs.values, keys);
+  }
 };
 
 /// Softmax with oneDNN's exponentials, because the compiler's are scalar. Plain loops compute the gradient, and

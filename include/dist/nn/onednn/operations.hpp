@@ -37,6 +37,8 @@ class State {
   [[nodiscard]] OneThread enter() const { return {}; }
 
   [[nodiscard]] Runtime& runtime() const noexcept { return *runtime_; }
+  /// Returns memory for `count` floats, until the replica's next operation.
+  [[nodiscard]] float* scratch(std::size_t count);
 
  private:
   std::unique_ptr<Runtime> runtime_;

@@ -15,6 +15,10 @@ namespace dist::nn::onednn {
 
 DIST_INLINE State::State() : runtime_(std::make_unique<Runtime>()) {}
 DIST_INLINE_DEFAULT State::~State() = default;
+DIST_INLINE float* State::scratch(std::size_t count) {
+  runtime_->reserve_copy(count * sizeof(float));
+  return static_cast<float*>(runtime_->copy());
+}
 DIST_INLINE State::OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 DIST_INLINE State::OneThread::~OneThread() { omp_set_num_threads(before_); }
 

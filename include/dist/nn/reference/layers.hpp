@@ -13,6 +13,7 @@
 #include <dist/core/tensor.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
 #include <dist/nn/layer_random.hpp>
 #include <dist/nn/reference/vectors.hpp>
 #include <dist/nn/row.hpp>
@@ -185,73 +186,118 @@ class Dropout {
   bool drops_ = false;
 };
 
-/// Scaled dot-product attention with several heads, each on its columns of queries, keys and values [rows * length,
-/// heads * width]: outputs = softmax(queries · keysᵀ / sqrt(width)) · values. The caller keeps the softmaxes, `weights`
-/// [rows, heads, length, length], for the gradient. Other CPU back ends use it.
+/// Scaled dot-product attention with several heads, each on its columns of queries, keys and values: outputs =
+/// softmax(queries · keysᵀ / sqrt(width)) · values. `forward` keeps the log-sums of the softmaxes, from which the
+/// gradient computes the softmaxes again.
 template <class Geometry, class T>
 class Attention {
-  static constexpr std::size_t length = Geometry::length;
-  static constexpr std::size_t heads = Geometry::heads;
-  static constexpr std::size_t width = Geometry::width;
-  static constexpr std::size_t row = heads * width;
-
  public:
   template <class State>
   void forward(State&, TensorView<const T> queries, TensorView<const T> keys, TensorView<const T> values,
-               TensorView<T> weights, TensorView<T> outputs) {
-    const T scale = scale_of_products();
-    std::fill_n(outputs.data(), outputs.size(), T{0});
-    for_each_query(queries.rows(), [&](std::size_t query, std::size_t first, std::size_t reach, std::size_t at) {
-      T* const weight = weights.data() + at;
-      for (std::size_t j = 0; j < reach; ++j)
-        weight[j] = scale * dot(queries.data() + query, keys.data() + first + j * row, width);
-      nn::detail::softmax(nn::detail::ThreadOfRow{reach}, weight, weight);
-      for (std::size_t j = 0; j < reach; ++j)
-        add_scaled(weight[j], values.data() + first + j * row, outputs.data() + query, width);
-    });
+               TensorView<T> outputs) {
+    for_each_sequence(queries, keys, values,
+                      [&](const AttentionInputs<T>& inputs, std::size_t first, std::size_t, T* log_sums) {
+                        attend(inputs, outputs.data() + first, log_sums);
+                      });
   }
 
   /// Overwrites the three gradients.
   template <class State>
   void input_gradients(State&, TensorView<const T> queries, TensorView<const T> keys, TensorView<const T> values,
-                       TensorView<const T> weights, TensorView<const T> output_gradients, TensorView<T> query_gradients,
-                       TensorView<T> key_gradients, TensorView<T> value_gradients) {
+                       TensorView<const T> /*outputs*/, TensorView<const T> output_gradients,
+                       TensorView<T> query_gradients, TensorView<T> key_gradients, TensorView<T> value_gradients) {
+    for_each_sequence(queries, keys, values,
+                      [&](const AttentionInputs<T>& inputs, std::size_t first, std::size_t first_key, T* log_sums) {
+                        compute_gradients(inputs, log_sums,
+                                          {output_gradients.data() + first, query_gradients.data() + first,
+                                           key_gradients.data() + first_key, value_gradients.data() + first_key});
+                      });
+  }
+
+ protected:
+  static constexpr AttentionSizes sizes = Geometry::sizes;
+
+  /// Calls `visit(inputs, first, first_key, log_sums)` for each sequence, with the offsets of its queries and keys.
+  template <class Visit>
+  void for_each_sequence(TensorView<const T> queries, TensorView<const T> keys, TensorView<const T> values,
+                         Visit&& visit) {
+    constexpr std::size_t rows = sizes.length * sizes.heads;
+    const std::size_t sequences = queries.rows() / sizes.length;
+    if (log_sums_.size() < sequences * rows) log_sums_ = AlignedBuffer<T>(sequences * rows);
+    for (std::size_t i = 0; i < sequences; ++i) {
+      const std::size_t first = i * rows * sizes.width;
+      const std::size_t first_key = i * sizes.length * sizes.key_columns();
+      visit(AttentionInputs<T>{queries.data() + first, keys.data() + first_key, values.data() + first_key}, first,
+            first_key, log_sums_.data() + i * rows);
+    }
+  }
+
+  static void attend(const AttentionInputs<T>& inputs, T* outputs, T* log_sums) {
+    std::fill_n(outputs, sizes.length * sizes.columns(), T{0});
+    for_each_query([&](std::size_t query, std::size_t first_key, std::size_t reach, std::size_t row) {
+      T weight[sizes.length];
+      multiply(inputs, query, first_key, reach, weight);
+      const nn::detail::ThreadOfRow thread{reach};
+      const T largest = nn::detail::max_of(thread, [&](auto j) { return weight[j]; });
+      for (std::size_t j = 0; j < reach; ++j) weight[j] = std::exp(weight[j] - largest);
+      const T sum = nn::detail::sum_of(thread, [&](auto j) { return weight[j]; });
+      const T share = 1 / sum;
+      for (std::size_t j = 0; j < reach; ++j)
+        add_scaled(share * weight[j], inputs.values + first_key + j * sizes.key_columns(), outputs + query,
+                   sizes.width);
+      log_sums[row] = largest + std::log(sum);
+    });
+  }
+
+  static void compute_gradients(const AttentionInputs<T>& inputs, const T* log_sums,
+                                const AttentionGradients<T>& gradients) {
+    std::fill_n(gradients.queries, sizes.length * sizes.columns(), T{0});
+    std::fill_n(gradients.keys, sizes.length * sizes.key_columns(), T{0});
+    std::fill_n(gradients.values, sizes.length * sizes.key_columns(), T{0});
     const T scale = scale_of_products();
-    for (const TensorView<T>& gradients : {query_gradients, key_gradients, value_gradients})
-      std::fill_n(gradients.data(), gradients.size(), T{0});
-    for_each_query(queries.rows(), [&](std::size_t query, std::size_t first, std::size_t reach, std::size_t at) {
-      const T* const weight = weights.data() + at;
-      const T* const slope = output_gradients.data() + query;
-      T of_weight[length];
+    for_each_query([&](std::size_t query, std::size_t first_key, std::size_t reach, std::size_t row) {
+      const T* const slope = gradients.outputs + query;
+      T weight[sizes.length];
+      T of_weight[sizes.length];
+      multiply(inputs, query, first_key, reach, weight);
       T mean{0};
       for (std::size_t j = 0; j < reach; ++j) {
-        of_weight[j] = dot(slope, values.data() + first + j * row, width);
+        weight[j] = std::exp(weight[j] - log_sums[row]);
+        of_weight[j] = dot(slope, inputs.values + first_key + j * sizes.key_columns(), sizes.width);
         mean += weight[j] * of_weight[j];
       }
       for (std::size_t j = 0; j < reach; ++j) {
+        const std::size_t key = first_key + j * sizes.key_columns();
         const T of_product = scale * weight[j] * (of_weight[j] - mean);
-        add_scaled(of_product, keys.data() + first + j * row, query_gradients.data() + query, width);
-        add_scaled(of_product, queries.data() + query, key_gradients.data() + first + j * row, width);
-        add_scaled(weight[j], slope, value_gradients.data() + first + j * row, width);
+        add_scaled(of_product, inputs.keys + key, gradients.queries + query, sizes.width);
+        add_scaled(of_product, inputs.queries + query, gradients.keys + key, sizes.width);
+        add_scaled(weight[j], slope, gradients.values + key, sizes.width);
       }
     });
   }
 
  private:
-  [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(width)); }
+  [[nodiscard]] static T scale_of_products() { return T{1} / std::sqrt(static_cast<T>(sizes.width)); }
 
-  /// Calls `visit(query, first, reach, at)` for each query of each head: offsets of the query and of the head's first
-  /// key, how many keys it attends to, and the offset of its weights.
-  template <class Visit>
-  static void for_each_query(std::size_t queries, Visit&& visit) {
-    for (std::size_t sequence = 0; sequence < queries / length; ++sequence)
-      for (std::size_t head = 0; head < heads; ++head)
-        for (std::size_t i = 0; i < length; ++i) {
-          const std::size_t first = sequence * length * row + head * width;
-          visit(first + i * row, first, Geometry::is_causal ? i + 1 : length,
-                ((sequence * heads + head) * length + i) * length);
-        }
+  /// Sets products[j] = scale * query · key j.
+  static void multiply(const AttentionInputs<T>& inputs, std::size_t query, std::size_t first_key, std::size_t reach,
+                       T* products) {
+    const T scale = scale_of_products();
+    for (std::size_t j = 0; j < reach; ++j)
+      products[j] = scale * dot(inputs.queries + query, inputs.keys + first_key + j * sizes.key_columns(), sizes.width);
   }
+
+  /// Calls `visit(query, first_key, reach, row)` for each query of each head: offsets of the query and of the head's
+  /// first key, how many keys it attends to, and its place among the log-sums.
+  template <class Visit>
+  static void for_each_query(Visit&& visit) {
+    for (std::size_t head = 0; head < sizes.heads; ++head)
+      for (std::size_t i = 0; i < sizes.length; ++i)
+        visit(i * sizes.columns() + head * sizes.width, head / (sizes.heads / sizes.key_heads) * sizes.width,
+              sizes.is_causal ? i + 1 : sizes.length, head * sizes.length + i);
+  }
+
+  AlignedBuffer<T> log_sums_;
 };
 
 }  // namespace dist::nn::reference
