@@ -55,31 +55,32 @@ struct DenseGeometry {
 /// The sizes of scaled dot-product attention with several heads; `width` is per head. `heads / key_heads` heads in a
 /// row share a head of keys and values.
 struct AttentionSizes {
-  std::size_t length;
-  std::size_t heads;
-  std::size_t key_heads;
-  std::size_t width;
-  bool is_causal;  ///< each element attends to itself and the elements before it
+  std::size_t length;     ///< elements of a sequence
+  std::size_t heads;      ///< heads of queries and outputs
+  std::size_t key_heads;  ///< heads of keys and values
+  std::size_t width;      ///< numbers of a query or key of a head
+  bool is_causal;         ///< each element attends to itself and the elements before it
 
-  /// The columns of queries and outputs, and of keys and values.
+  /// Returns the columns of queries and outputs.
   [[nodiscard]] constexpr std::size_t columns() const noexcept { return heads * width; }
+  /// Returns the columns of keys and values.
   [[nodiscard]] constexpr std::size_t key_columns() const noexcept { return key_heads * width; }
 };
 
-/// A sequence's queries [length, heads * width], and its keys and values [length, key_heads * width].
+/// The inputs of attention of one sequence.
 template <class T>
 struct AttentionInputs {
-  const T* queries;
-  const T* keys;
-  const T* values;
+  const T* queries;  ///< [length, heads * width]
+  const T* keys;     ///< [length, key_heads * width]
+  const T* values;   ///< as keys
 };
 /// The gradient of a sequence's outputs, and the places for the gradients of its queries, keys and values.
 template <class T>
 struct AttentionGradients {
-  const T* outputs;
-  T* queries;
-  T* keys;
-  T* values;
+  const T* outputs;  ///< [length, heads * width]
+  T* queries;        ///< as outputs
+  T* keys;           ///< [length, key_heads * width]
+  T* values;         ///< as keys
 };
 
 /// The sizes of an image; `Image` is the StaticShape [height, width, channels].

@@ -29,8 +29,8 @@ inline constexpr Inference inference{};
 /// The values by which a backward pass differentiates: the network's parameters, its input, or both.
 template <bool Parameters, bool Input>
 struct GradientSources {
-  static constexpr bool parameters = Parameters;
-  static constexpr bool input = Input;
+  static constexpr bool parameters = Parameters;  ///< true for the gradients of the parameters
+  static constexpr bool input = Input;            ///< true for the gradient of the input
 };
 
 /// The argument of `backward` for the gradients of the parameters and of the input.

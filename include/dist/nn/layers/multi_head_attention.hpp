@@ -26,7 +26,7 @@ struct NoPositions {};
 /// Llama).
 template <std::size_t Base = 10000>
 struct RotaryPositions {
-  static constexpr double base = Base;
+  static constexpr double base = Base;  ///< 10,000 in most models; larger for longer sequences
 };
 
 /// The default options of attention: each element attends to the whole sequence. To change others, derive from this or
@@ -37,6 +37,7 @@ struct AttendToAll {
   /// Heads of keys and values, each for several heads of queries: grouped-query attention (Ainslie et al., "GQA",
   /// 2023). 0 for the number of heads of queries.
   static constexpr std::size_t key_heads = 0;
+  /// Positions of the elements: NoPositions or RotaryPositions.
   using Positions = NoPositions;
 };
 /// Causal attention: each element attends to itself and the elements before it.
@@ -112,6 +113,7 @@ struct MultiHeadAttention {
   static_assert(Options::key_heads == 0 || (Options::key_heads <= Heads && Heads % Options::key_heads == 0),
                 "nn::MultiHeadAttention needs a multiple of its key_heads as heads, because each head of keys serves "
                 "equally many heads of queries");
+  /// True if queries and keys are rotated by their positions.
   static constexpr bool is_rotary = !std::is_same_v<typename Options::Positions, NoPositions>;
   static_assert(!is_rotary || Width % 2 == 0,
                 "nn::RotaryPositions rotate pairs of columns: give nn::MultiHeadAttention heads of an even width");

@@ -103,7 +103,7 @@ class Dense {
   using Activation = typename Geometry::Activation;
   static constexpr DenseSizes sizes{Geometry::inputs, Geometry::units, &Geometry::describe};
   /// True if blocks of the kernel's gradient have several panels of units.
-  static constexpr bool is_wide = Geometry::units > kernels::DenseKernelGradientBlock<Geometry::units, T>::most_units;
+  static constexpr bool is_wide = kernels::DenseKernelGradientBlock<Geometry::units, T>::most_units < Geometry::units;
   /// The own kernel reads dy for each 16 inputs.
   static constexpr std::size_t most_cached_bytes = std::size_t{1} << 19;
 
