@@ -22,17 +22,17 @@ namespace data = dist::data;
 constexpr std::size_t rows = 2'000, global_batch = 50;
 
 // [loss]
-/// The mean of log(cosh(output - target)) over the outputs of an example.
-struct LogCosh {
-  static constexpr std::string_view name = "log_cosh";
+/// The mean of sqrt(1 + (output - target)^2) - 1 over the outputs of an example.
+struct PseudoHuber {
+  static constexpr std::string_view name = "pseudo_huber";
 
   template <class T>
   DIST_HD T element(T output, T target) const {
-    return std::log(std::cosh(output - target));
+    return std::sqrt(1 + (output - target) * (output - target)) - 1;
   }
   template <class T>
   DIST_HD T slope(T output, T target) const {  // the derivative with respect to the output
-    return std::tanh(output - target);
+    return (output - target) / std::sqrt(1 + (output - target) * (output - target));
   }
 };
 // [/loss]
@@ -78,7 +78,7 @@ int main() {
   const nn::WarmUp schedule{50, nn::CosineDecay{.initial_learning_rate = 1e-2F, .decay_steps = 1'000}};
   const nn::With adam{nn::Adam{}, nn::GlobalClipNorm{1.0F}, nn::WeightDecay{.rate = 1e-3F, .exclude = {"bias"}},
                       schedule};
-  const nn::Regularized regularized{LogCosh{}, nn::L2{1e-6F}};
+  const nn::Regularized regularized{PseudoHuber{}, nn::L2{1e-6F}};
   nn::Model model{strategy, net, adam, regularized, Close{}, nn::MeanOf{nn::MeanAbsoluteError{}}};
   // [/model]
 
@@ -116,7 +116,7 @@ int main() {
   // [loop]
   auto step = [&](auto& replica, const auto& batch) {
     auto outputs_of_batch = other.forward(replica, batch.x);
-    auto loss = nn::compute_loss(LogCosh{}, replica, outputs_of_batch, batch.y, global_batch);
+    auto loss = nn::compute_loss(PseudoHuber{}, replica, outputs_of_batch, batch.y, global_batch);
     other.backward(replica, loss);
     const float penalty = nn::regularization_loss(replica, other, nn::L2{1e-6F});  // adds its gradient, too
     optimizer.apply_gradients(replica);

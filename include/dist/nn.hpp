@@ -44,10 +44,12 @@
 #include <dist/nn/moving_average.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adadelta.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/nadam.hpp>
 #include <dist/nn/optimizers/options.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>

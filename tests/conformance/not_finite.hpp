@@ -56,7 +56,8 @@ using Layers =
                nn::Sequential<nn::Input<4>, nn::Dense<17>, nn::LayerNormalization<>>,
                nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<2, 2>>>;
 using Networks = decltype(std::tuple_cat(
-    WithActivations<nn::Linear, nn::Relu, nn::Tanh, nn::Sigmoid, nn::Gelu, nn::Silu>{}, Layers{}));
+    WithActivations<nn::Linear, nn::Relu, nn::Tanh, nn::Sigmoid, nn::Gelu, nn::GeluTanh, nn::Silu, nn::Elu<>>{},
+    Layers{}));
 
 inline constexpr std::size_t rows = 4;
 

@@ -19,9 +19,11 @@
 #include <dist/core/shape.hpp>
 #include <dist/core/text.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adadelta.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/nadam.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/parameter.hpp>
@@ -117,6 +119,29 @@ inline void adagrad(const Plan& plan, const Part& part) {
     if (part.step == 1) part.first_slot[i] = double{0.1F};
     part.first_slot[i] += part.gradients[i] * part.gradients[i];
     part.weights[i] -= plan.rate * part.gradients[i] / std::sqrt(part.first_slot[i] + double{1e-7F});
+  }
+}
+inline void adadelta(const Plan& plan, const Part& part) {
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    double& squares = part.first_slot[i] = 0.75 * part.first_slot[i] + 0.25 * part.gradients[i] * part.gradients[i];
+    const double step = part.gradients[i] * std::sqrt((part.second_slot[i] + 0.125) / (squares + 0.125));
+    part.second_slot[i] = 0.75 * part.second_slot[i] + 0.25 * step * step;
+    part.weights[i] -= plan.rate * step;
+  }
+}
+inline void nadam(const Plan& plan, const Part& part) {
+  double product = 1, now = 0, next = 0;
+  for (std::size_t step = 1; step <= part.step; ++step) {
+    now = 0.75 * (1 - 0.5 * std::pow(0.96, step));
+    next = 0.75 * (1 - 0.5 * std::pow(0.96, step + 1));
+    product *= now;
+  }
+  for (std::size_t i = 0; i < part.weights.size(); ++i) {
+    const double g = part.gradients[i];
+    double& m = part.first_slot[i] = 0.75 * part.first_slot[i] + 0.25 * g;
+    double& v = part.second_slot[i] = 0.5 * part.second_slot[i] + 0.5 * g * g;
+    const double direction = next * m / (1 - product * next) + (1 - now) * g / (1 - product);
+    part.weights[i] -= plan.rate * direction / (std::sqrt(v / (1 - std::pow(0.5, part.step))) + 0.125);
   }
 }
 inline void lion(const Plan& plan, const Part& part) {
@@ -357,6 +382,10 @@ void check_optimizers(std::unique_ptr<S> (*make)()) {
     check_training(strategy, nn::With{sgd, nn::AccumulateGradients{4}}, accumulated);
   }
   check_training(strategy, nn::Adagrad{.learning_rate = 0.125f}, {.rule = adagrad, .rate = 0.125});
+  check_training(strategy, nn::Adadelta{.learning_rate = 0.125f, .rho = 0.75f, .epsilon = 0.125f},
+                 {.rule = adadelta, .rate = 0.125});
+  check_training(strategy, nn::Nadam{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f, .epsilon = 0.125f},
+                 {.rule = nadam, .rate = 0.125});
   check_training(strategy, nn::Lion{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f},
                  {.rule = lion, .rate = 0.125});
   const nn::Lamb lamb_function{.learning_rate = 0.125f, .beta_1 = 0.75f, .beta_2 = 0.5f, .epsilon = 0.125f};

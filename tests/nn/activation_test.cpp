@@ -7,7 +7,7 @@
 
 namespace nn = dist::nn;
 
-static_assert(nn::Activation<nn::Relu> && nn::Activation<nn::Linear>);
+static_assert(nn::Activation<nn::Relu> && nn::Activation<nn::Linear> && nn::Activation<nn::LeakyRelu<>>);
 static_assert(!nn::Activation<int>);
 
 namespace {
@@ -49,6 +49,18 @@ TEST_CASE("Relu keeps NaN and passes its gradient through") {
   CHECK(std::isnan(nn::Relu::apply(nan)));
   CHECK(nn::Relu::gradient(nan, 3.0) == 3);
   CHECK(std::isnan(nn::Relu::gradient(1.0, nan)));
+}
+
+TEST_CASE("LeakyRelu keeps a share of negative numbers, and of the gradient up to 0") {
+  CHECK(nn::LeakyRelu<>::apply(-2.5) == -0.5);
+  CHECK(nn::LeakyRelu<1, 4>::apply(-2.0F) == -0.5F);
+  CHECK(nn::LeakyRelu<1, 4>::apply(3.0) == 3);
+  CHECK(nn::LeakyRelu<1, 4>::gradient(3.0, 8.0) == 8);
+  CHECK(nn::LeakyRelu<1, 4>::gradient(0.0, 8.0) == 2);
+  CHECK(nn::LeakyRelu<1, 4>::gradient(-0.5, 8.0) == 2);
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(nn::LeakyRelu<>::apply(-infinity) == -infinity);
+  CHECK(std::isnan(nn::LeakyRelu<>::apply(std::nan(""))));
 }
 
 TEST_CASE("Linear does not change values or gradients") {

@@ -72,6 +72,43 @@ TEST_CASE("an element's number does not depend on the number of elements") {
   CHECK(few == std::vector<float>(many.begin(), many.begin() + 10));
 }
 
+TEST_CASE("Orthogonal is Q of the decomposition Q R of normal numbers, as in Keras, for tall and wide kernels") {
+  const auto check = [](const dist::Shape& shape, std::size_t rows, std::size_t columns) {
+    std::vector<double> kernel(rows * columns);
+    nn::Orthogonal::fill(dist::TensorView<double>{kernel.data(), shape}, fans, dist::RandomStream{5});
+    const std::size_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+    const auto element = [&](std::size_t which, std::size_t i) {
+      return rows < columns ? kernel[which * columns + i] : kernel[i * columns + which];
+    };
+    for (std::size_t one = 0; one < count; ++one)
+      for (std::size_t two = 0; two < count; ++two) {
+        CAPTURE(one);
+        CAPTURE(two);
+        double product = 0, of_r = 0;  // of Q and Q, and of Q and the normal numbers
+        for (std::size_t i = 0; i < length; ++i) {
+          product += element(one, i) * element(two, i);
+          of_r += element(one, i) * dist::RandomStream{5}.normal<double>(i * count + two);
+        }
+        CHECK(product == doctest::Approx(one == two ? 1 : 0).scale(1).epsilon(1e-14));
+        if (one == two) CHECK(of_r > 0);
+        if (one > two) CHECK(of_r == doctest::Approx(0).scale(1).epsilon(1e-13));
+      }
+  };
+  check({7, 4}, 7, 4);
+  check({4, 7}, 4, 7);
+  check({3, 3, 5, 20}, 45, 20);
+  check({1, 2, 3, 40}, 6, 40);
+  check({6}, 1, 6);
+}
+
+TEST_CASE("Orthogonal fills float kernels, and none without elements") {
+  std::vector<float> one(40 * 40), two(40 * 40);
+  nn::Orthogonal::fill(dist::TensorView<float>{one.data(), dist::Shape{40, 40}}, fans, dist::RandomStream{1});
+  nn::Orthogonal::fill(dist::TensorView<float>{two.data(), dist::Shape{40, 40}}, fans, dist::RandomStream{2});
+  CHECK(one != two);
+  nn::Orthogonal::fill(dist::TensorView<float>{nullptr, dist::Shape{0, 3}}, fans, dist::RandomStream{1});
+}
+
 TEST_CASE("Zeros overwrites previous values") {
   std::vector<float> values(5, 7.0F);
   nn::Zeros::fill(dist::TensorView<float>{values.data(), dist::Shape{5}}, fans, dist::RandomStream{5});

@@ -31,6 +31,11 @@ def gelu(x):
     return 0.5 * x * (1.0 + tf.math.erf(x / np.sqrt(2.0)))
 
 
+def gelu_tanh(x):
+    """Gelu's approximation in the type of x: TensorFlow rounds its constants to float32."""
+    return 0.5 * x * (1.0 + tf.math.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3)))
+
+
 class SelfAttention(keras.layers.Layer):
     """Attention; key_dim must be a square, because Keras rounds its root to float32."""
 
@@ -60,6 +65,12 @@ CASES = {
     "sigmoid": (keras.layers.Activation("sigmoid"), (16,)),
     "silu": (keras.layers.Activation("silu"), (16,)),
     "gelu": (keras.layers.Activation(gelu), (16,)),
+    "gelu_tanh": (keras.layers.Activation(gelu_tanh), (16,)),
+    "leaky_relu": (keras.layers.LeakyReLU(negative_slope=0.25), (16,)),
+    "elu": (keras.layers.ELU(), (16,)),
+    "elu_of_half": (keras.layers.ELU(alpha=0.5), (16,)),
+    "softplus": (keras.layers.Activation("softplus"), (16,)),
+    "hard_silu": (keras.layers.Activation("hard_silu"), (16,)),
     "dense_gelu": (keras.layers.Dense(3, activation=gelu), (4,)),
     "attention": (SelfAttention(False, num_heads=2, key_dim=4), (4, 5)),
     "causal_attention": (SelfAttention(True, num_heads=1, key_dim=4), (3, 2)),

@@ -89,6 +89,12 @@ TEST_CASE("activations agree with Keras") {
   check<nn::Activate<nn::Sigmoid>, Row>(keras::sigmoid_y, keras::sigmoid_dx);
   check<nn::Activate<nn::Silu>, Row>(keras::silu_y, keras::silu_dx);
   check<nn::Activate<nn::Gelu>, Row>(keras::gelu_y, keras::gelu_dx);
+  check<nn::Activate<nn::GeluTanh>, Row>(keras::gelu_tanh_y, keras::gelu_tanh_dx);
+  check<nn::Activate<nn::LeakyRelu<25>>, Row>(keras::leaky_relu_y, keras::leaky_relu_dx);
+  check<nn::Activate<nn::Elu<>>, Row>(keras::elu_y, keras::elu_dx);
+  check<nn::Activate<nn::Elu<1, 2>>, Row>(keras::elu_of_half_y, keras::elu_of_half_dx);
+  check<nn::Activate<nn::Softplus>, Row>(keras::softplus_y, keras::softplus_dx);
+  check<nn::Activate<nn::HardSilu>, Row>(keras::hard_silu_y, keras::hard_silu_dx);
   check<nn::Dense<3, nn::Gelu>, dist::StaticShape<4>>(keras::dense_gelu_y, keras::dense_gelu_dx,
                                                       {keras::dense_gelu_gradient_0, keras::dense_gelu_gradient_1});
   check<nn::Softmax, dist::StaticShape<2, 5>>(keras::softmax_y, keras::softmax_dx);

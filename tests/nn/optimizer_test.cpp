@@ -8,10 +8,12 @@
 #include <dist/comm/memory/hierarchical_copy_all_reduce.hpp>
 #include <dist/comm/ring_all_reduce.hpp>
 #include <dist/dist.hpp>
+#include <dist/nn/optimizers/adadelta.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/nadam.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/schedules/decays.hpp>
@@ -286,8 +288,10 @@ void check_allocations_of_all(S& strategy) {
   check_allocations(strategy, sgd);
   check_allocations(strategy, nn::RMSprop{.momentum = 0.9f, .centered = true});
   check_allocations(strategy, nn::Adam{.amsgrad = true});
+  check_allocations(strategy, nn::Adadelta{});
   check_allocations(strategy, nn::Adagrad{});
   check_allocations(strategy, nn::Lion{});
+  check_allocations(strategy, nn::Nadam{});
   check_allocations(strategy, nn::Lamb{});
   check_allocations(strategy, nn::With{sgd, nn::AccumulateGradients{2}});
   check_allocations(strategy, nn::With{sgd, nn::PiecewiseConstant{.boundaries = {1}, .values = {0.5f, 0.25f}}});

@@ -129,6 +129,12 @@ TEST_CASE("onnxruntime agrees with groups, paddings, strides, and pools across t
       "input FLOAT ['batch', 9, 7, 4] -> output FLOAT ['batch', 4, 3, 12]\n");
 }
 
+TEST_CASE("onnxruntime agrees with activations") {
+  check<nn::Sequential<nn::Input<6>, nn::Dense<8, nn::LeakyRelu<30>>, nn::Dense<8, nn::Elu<1, 2>>,
+                       nn::Dense<8, nn::Softplus>, nn::Dense<8, nn::HardSilu>, nn::Dense<8, nn::GeluTanh>>>(
+      "input FLOAT ['batch', 6] -> output FLOAT ['batch', 8]\n");
+}
+
 TEST_CASE("onnxruntime agrees with normalisation of rows, pixels and groups, and with branches") {
   check<nn::Sequential<nn::Input<4, 3, 6>, nn::GroupNormalization<3>, nn::LayerNormalization<>,
                        nn::Concatenate<nn::Sequential<>, nn::Conv2D<5, 3, nn::Sigmoid, 1, nn::Same>, nn::Softmax>,

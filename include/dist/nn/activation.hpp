@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <type_traits>
 
 #include <dist/core/config.hpp>
@@ -84,6 +85,33 @@ struct Relu {
   [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) {
     using detail::select;
     return select(y <= T{0}, T{0}, y_gradient);
+  }
+};
+
+/// x, or for negative x its share `Numerator` / `Denominator`: `LeakyRelu<20>` keeps 20 % (Maas, Hannun and Ng:
+/// "Rectifier nonlinearities improve neural network acoustic models", ICML 2013). The default is the 0.2 of Keras'
+/// activation; its layer LeakyReLU keeps 30 %. The gradient at 0 is the share, as in TensorFlow.
+template <std::size_t Numerator = 20, std::size_t Denominator = 100>
+struct LeakyRelu {
+  static_assert(Numerator > 0 && Denominator > 0,
+                "nn::LeakyRelu keeps a share above 0: LeakyRelu<20> keeps 20 % of negative numbers, LeakyRelu<1, 3> a "
+                "third; nn::Relu keeps none");
+
+  template <class T>
+  [[nodiscard]] DIST_HD static constexpr T apply(T x) {
+    using detail::select;
+    return select(x > T{0}, x, slope<T>() * x);
+  }
+  template <class T>
+  [[nodiscard]] DIST_HD static constexpr T gradient(T y, T y_gradient) {
+    using detail::select;
+    return select(y > T{0}, y_gradient, slope<T>() * y_gradient);
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] DIST_HD static constexpr T slope() {
+    return T(static_cast<double>(Numerator) / static_cast<double>(Denominator));
   }
 };
 

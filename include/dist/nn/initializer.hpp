@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/tensor.hpp>
 
 namespace dist::nn {
@@ -15,8 +17,8 @@ struct Fans {
   std::size_t out = 1;  ///< outputs of one input
 };
 
-/// Zeros. An initialiser is an empty struct with `fill(view, fans, stream)`, which sets all elements of `view`. Element
-/// `i` depends only on `stream` and `i`, so a seed gives the same weights everywhere.
+/// Zeros. An initialiser is an empty struct with `fill(view, fans, stream)`, which sets all elements of `view`. They
+/// depend only on `stream`, the shape and their index, so a seed gives the same weights everywhere.
 struct Zeros {
   template <class T>
   static void fill(TensorView<T> view, Fans, RandomStream) {
@@ -49,6 +51,10 @@ void fill_truncated_normal(TensorView<T> view, double deviation, RandomStream st
     view.data()[i] = static_cast<T>(value * (deviation / truncated_deviation));
   }
 }
+
+/// Returns `count` orthonormal vectors of `length` >= `count` elements, one after the other: the columns of Q in the
+/// decomposition Q R of a matrix [length, count] of normal numbers, with a positive diagonal of R.
+[[nodiscard]] std::vector<double> orthonormal(std::size_t count, std::size_t length, RandomStream stream);
 
 #ifdef DIST_COMPILED
 extern template void fill_uniform(TensorView<float>, double, RandomStream);
@@ -91,6 +97,25 @@ struct HeNormal {
   }
 };
 
+/// A matrix with orthonormal columns, or rows if it has fewer of them: Saxe, McClelland and Ganguli, "Exact solutions
+/// to the nonlinear dynamics of learning in deep linear neural networks", ICLR 2014. Keras' Orthogonal with its default
+/// gain of 1. The last axis has the matrix's columns, all other axes are its rows. Takes time in proportion to rows
+/// times columns times the smaller of the two.
+struct Orthogonal {
+  template <class T>
+  static void fill(TensorView<T> view, Fans, RandomStream stream) {
+    if (view.size() == 0) return;
+    const Shape& shape = view.shape();
+    const std::size_t columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+    const std::size_t rows = view.size() / columns;
+    const bool is_tall = rows >= columns;
+    const std::vector<double> vectors = detail::orthonormal(is_tall ? columns : rows, is_tall ? rows : columns, stream);
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t column = 0; column < columns; ++column)
+        view[row * columns + column] = static_cast<T>(vectors[is_tall ? column * rows + row : row * columns + column]);
+  }
+};
+
 /// Uniform in [-0.05, 0.05): Keras' default for the tables of Embedding.
 struct SmallUniform {
   template <class T>
@@ -100,3 +125,7 @@ struct SmallUniform {
 };
 
 }  // namespace dist::nn
+
+#ifndef DIST_COMPILED
+#include <dist/nn/initializer.ipp>
+#endif

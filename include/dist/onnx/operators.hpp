@@ -186,6 +186,38 @@ struct ActivationOperator<nn::Relu> {
     return graph.node("Relu", {x});
   }
 };
+/// LeakyRelu.
+template <std::size_t Numerator, std::size_t Denominator>
+struct ActivationOperator<nn::LeakyRelu<Numerator, Denominator>> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("LeakyRelu", {x}, {{"alpha", static_cast<double>(Numerator) / static_cast<double>(Denominator)}});
+  }
+};
+/// Elu.
+template <std::size_t Numerator, std::size_t Denominator>
+struct ActivationOperator<nn::Elu<Numerator, Denominator>> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Elu", {x}, {{"alpha", static_cast<double>(Numerator) / static_cast<double>(Denominator)}});
+  }
+};
+/// Softplus.
+template <>
+struct ActivationOperator<nn::Softplus> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("Softplus", {x});
+  }
+};
+/// HardSwish.
+template <>
+struct ActivationOperator<nn::HardSilu> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    return graph.node("HardSwish", {x});
+  }
+};
 /// Tanh.
 template <>
 struct ActivationOperator<nn::Tanh> {
@@ -218,6 +250,21 @@ struct ActivationOperator<nn::Gelu> {
     const std::string half = graph.number("half", T(0.5));
     const std::string scaled = graph.node("Mul", {x, graph.number("inverse_root_of_2", T(0.70710678118654752440))});
     const std::string halved = graph.node("Mul", {graph.node("Erf", {scaled}), half});
+    return graph.node("Mul", {x, graph.node("Add", {halved, half})});
+  }
+};
+
+/// GeluTanh in elementary operators.
+template <>
+struct ActivationOperator<nn::GeluTanh> {
+  template <class T>
+  static std::string add(Graph& graph, const std::string& x) {
+    const std::string half = graph.number("half", T(0.5));
+    const std::string scale = graph.number("root_of_2_over_pi", T(0.79788456080286535588));
+    const std::string cubic = graph.number("cubic", T(0.79788456080286535588 * 0.044715));
+    const std::string square = graph.node("Mul", {x, x});
+    const std::string factor = graph.node("Add", {graph.node("Mul", {square, cubic}), scale});
+    const std::string halved = graph.node("Mul", {graph.node("Tanh", {graph.node("Mul", {x, factor})}), half});
     return graph.node("Mul", {x, graph.node("Add", {halved, half})});
   }
 };

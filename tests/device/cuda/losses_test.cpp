@@ -106,6 +106,9 @@ TEST_CASE("losses and gradients on a GPU equal the host's") {
   compare(nn::MeanAbsoluteError{});
   compare(nn::Huber{.delta = 0.5F});
   compare(nn::Hinge{});
+  compare(nn::LogCosh{});
+  compare(nn::Poisson{}, true);
+  compare(nn::MeanSquaredLogarithmicError{});
   compare(nn::KlDivergence{}, true);
   compare(nn::CosineSimilarity{});
 }

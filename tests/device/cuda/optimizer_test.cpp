@@ -17,10 +17,12 @@
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adadelta.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/nadam.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -94,7 +96,9 @@ TEST_CASE("optimizers on GPUs are bitwise equal to the host") {
   check_bits(replicas, nn::Adam{.amsgrad = true});
   check_bits(replicas, nn::RMSprop{});
   check_bits(replicas, nn::Adagrad{});
+  check_bits(replicas, nn::Adadelta{.learning_rate = 1});
   check_bits(replicas, nn::Lion{.learning_rate = 0.125F});
+  check_bits(replicas, nn::Nadam{});
   check_bits(replicas, nn::With{momentum, nn::AccumulateGradients{3}, nn::ClipNorm{4.0F},
                                 nn::AverageWeights{.momentum = 0.75F, .overwrite_frequency = 2},
                                 nn::WeightDecay{.rate = 0.25F, .exclude = {"bias"}}});

@@ -59,13 +59,16 @@ void check_layers(const std::vector<double>& x) {
 
 TEST_CASE("activation layers in programs match the host") {
   check_layers<nn::ReLU, nn::Activate<nn::Linear>, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>,
-               nn::Activate<nn::Silu>, nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>(
-      {-30, -1.25, 0, 0.5, 3, not_a_number});
+               nn::Activate<nn::Silu>, nn::Activate<nn::Gelu>, nn::Activate<nn::GeluTanh>, nn::Activate<nn::Elu<1, 2>>,
+               nn::Activate<nn::Softplus>, nn::Activate<nn::LeakyRelu<>>, nn::Activate<nn::HardSilu>,
+               nn::Activate<dist_test::Square>>({-30, -1.25, 0, 0.5, 3, not_a_number});
 }
 
 TEST_CASE("gradients of activations in programs are their explicit gradients, not the gradients of their operations") {
   using Each = nn::Concatenate<nn::ReLU, nn::Activate<nn::Sigmoid>, nn::Activate<nn::Tanh>, nn::Activate<nn::Silu>,
-                               nn::Activate<nn::Gelu>, nn::Activate<dist_test::Square>>;
+                               nn::Activate<nn::Gelu>, nn::Activate<nn::GeluTanh>, nn::Activate<nn::Elu<1, 2>>,
+                               nn::Activate<nn::Softplus>, nn::Activate<nn::LeakyRelu<>>, nn::Activate<nn::HardSilu>,
+                               nn::Activate<dist_test::Square>>;
   dist_test::check_emitted<nn::Sequential<nn::Input<6>, Each>>({{3}}, [](std::size_t count, std::uint64_t) {
     std::vector<double> values(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i % 5) - 2;  // includes 0

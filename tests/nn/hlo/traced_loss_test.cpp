@@ -203,8 +203,10 @@ TEST_CASE("losses in programs and their gradients match Keras, whatever padding 
       make_case(keras::mean_squared_error, nn::MeanSquaredError{}),
       make_case(keras::mean_absolute_error, nn::MeanAbsoluteError{}), make_case(keras::huber, nn::Huber{}),
       make_case(keras::huber_wide, nn::Huber{.delta = 2.5F}), make_case(keras::hinge, nn::Hinge{}),
-      make_case(keras::hinge_of_signs, nn::Hinge{}), make_case(keras::kl_divergence, nn::KlDivergence{}),
-      make_case(keras::cosine_similarity, nn::CosineSimilarity{}));
+      make_case(keras::hinge_of_signs, nn::Hinge{}), make_case(keras::log_cosh, nn::LogCosh{}),
+      make_case(keras::poisson, nn::Poisson{}),
+      make_case(keras::mean_squared_logarithmic_error, nn::MeanSquaredLogarithmicError{}),
+      make_case(keras::kl_divergence, nn::KlDivergence{}), make_case(keras::cosine_similarity, nn::CosineSimilarity{}));
 }
 
 TEST_CASE("losses of a step accept batches with labels [rows, 1], integer targets, and user-defined losses") {

@@ -15,10 +15,12 @@
 #include <dist/hlo/dynamic.hpp>
 #include <dist/hlo/untyped.hpp>
 #include <dist/nn/optimizer.hpp>
+#include <dist/nn/optimizers/adadelta.hpp>
 #include <dist/nn/optimizers/adagrad.hpp>
 #include <dist/nn/optimizers/adam.hpp>
 #include <dist/nn/optimizers/lamb.hpp>
 #include <dist/nn/optimizers/lion.hpp>
+#include <dist/nn/optimizers/nadam.hpp>
 #include <dist/nn/optimizers/rmsprop.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
 #include <dist/nn/optimizers/with.hpp>
@@ -206,7 +208,9 @@ TEST_CASE("optimizers in a program match their functors on the host, with the nu
   check_steps<1>(nn::RMSprop{.learning_rate = 0.1F});
   check_steps<3>(nn::RMSprop{.learning_rate = 0.1F, .momentum = 0.5F, .centered = true});
   check_steps<1>(nn::Adagrad{.learning_rate = 0.1F});
+  check_steps<2>(nn::Adadelta{.learning_rate = 1});
   check_steps<1>(nn::Lion{.learning_rate = 0.1F});
+  check_steps<2>(nn::Nadam{.learning_rate = 0.1F});
 }
 
 TEST_CASE("options of optimizers in a program match the host, for each parameter") {

@@ -77,6 +77,8 @@ OPTIMIZERS = {
     "adagrad": with_singles(
         keras.optimizers.Adagrad, learning_rate=0.1, initial_accumulator_value=0.1, epsilon=1e-7
     ),
+    "adadelta": with_singles(keras.optimizers.Adadelta, learning_rate=1.0, rho=0.95, epsilon=1e-7),
+    "nadam": with_singles(keras.optimizers.Nadam, learning_rate=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-7),
     "adam": with_singles(keras.optimizers.Adam, learning_rate=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-7),
     "adam_amsgrad": with_singles(
         keras.optimizers.Adam, learning_rate=0.01, beta_1=0.8, beta_2=0.9, epsilon=1e-7, amsgrad=True
@@ -145,11 +147,22 @@ PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
 PROBABILITIES[3] = [0.0, 0.25, 0.75]  # one of them is clipped
 NUMBERS = np.cos(0.9 * np.arange(12.0)).reshape(4, 3) * 2
 YES_AND_NO = (np.arange(12) % 5 % 2).reshape(4, 3).astype(float)
+COUNTS = (np.arange(12) % 3).reshape(4, 3).astype(float)
 ONE_HOT = np.eye(3)[[2, 0, 1, 0]]
 SPREAD = np.array([[0.5, 0.25, 0.25], [0.0, 0.125, 0.875], [1.0, 0.0, 0.0], [0.375, 0.375, 0.25]])
 WEIGHTS = np.array([0.5, 2.0, 0.0, 1.25])
 
 K = keras.losses
+
+
+class LogCosh(K.Loss):
+    """Keras' formula in the type of its arguments: K.LogCosh rounds the logarithm of 2 to float32."""
+
+    def call(self, targets, outputs):
+        difference = outputs - targets
+        return tf.reduce_mean(difference + tf.math.softplus(-2.0 * difference) - np.log(2.0), axis=-1)
+
+
 LOSSES = {
     "sparse_logits": (K.SparseCategoricalCrossentropy(from_logits=True), LOGITS, np.array([2.0, 0.0, 1.0, 0.0])),
     "sparse_probabilities": (K.SparseCategoricalCrossentropy(), PROBABILITIES, np.array([2.0, 0.0, 1.0, 0.0])),
@@ -168,6 +181,9 @@ LOSSES = {
     "huber_wide": (K.Huber(delta=single(2.5)), LOGITS, NUMBERS),
     "hinge": (K.Hinge(), LOGITS, YES_AND_NO),
     "hinge_of_signs": (K.Hinge(), LOGITS, 2 * YES_AND_NO - 1),
+    "log_cosh": (LogCosh(), LOGITS, NUMBERS),
+    "poisson": (K.Poisson(), PROBABILITIES, COUNTS),
+    "mean_squared_logarithmic_error": (K.MeanSquaredLogarithmicError(), LOGITS, NUMBERS),
     "kl_divergence": (K.KLDivergence(), PROBABILITIES, SPREAD),
     "cosine_similarity": (K.CosineSimilarity(), LOGITS, NUMBERS),
 }

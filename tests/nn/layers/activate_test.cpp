@@ -44,6 +44,12 @@ TEST_CASE("activations in and as layers agree with central differences, and oneD
   check(nn::Sigmoid{});
   check(nn::Silu{});
   check(nn::Gelu{});
+  check(nn::GeluTanh{});
+  check(nn::Softplus{});
+  check(nn::Elu<>{});
+  check(nn::Elu<1, 2>{});
+  check(nn::LeakyRelu<30>{});
+  check(nn::HardSilu{});
   check(Softsign{});
   check(Square{});
 }

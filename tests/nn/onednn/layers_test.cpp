@@ -25,6 +25,8 @@ namespace nn = dist::nn;
 
 // The compiler vectorises these loops, so oneDNN would not be faster.
 static_assert(std::same_as<nn::onednn::Elementwise<nn::Relu, float>, nn::reference::Elementwise<nn::Relu, float>>);
+static_assert(
+    std::same_as<nn::onednn::Elementwise<nn::LeakyRelu<>, float>, nn::reference::Elementwise<nn::LeakyRelu<>, float>>);
 static_assert(std::same_as<nn::onednn::Elementwise<nn::Linear, float>, nn::reference::Elementwise<nn::Linear, float>>);
 
 TEST_CASE("activations by oneDNN match the plain loops, also in place and at changing sizes") {
@@ -53,6 +55,8 @@ TEST_CASE("activations by oneDNN match the plain loops, also in place and at cha
   };
   check(nn::Tanh{});
   check(nn::Gelu{});
+  check(nn::GeluTanh{});
+  check(nn::Elu<>{});
 }
 
 TEST_CASE("Dense by oneDNN matches the plain loops, at changing batch sizes") {

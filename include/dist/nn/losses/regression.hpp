@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <string_view>
 
@@ -123,6 +124,72 @@ struct Hinge {
   [[nodiscard]] static DIST_HD T sign(T target) {
     using detail::select;
     return select(target == T{0}, T{-1}, target);
+  }
+};
+
+/// The mean over a row's elements of log(cosh(output - target)): like half the squared difference d where it is small,
+/// and like |d| - log 2 where it is large. Targets have the outputs' shape.
+struct LogCosh {
+  static constexpr std::string_view name = "log_cosh";
+
+  /// Returns |d| + log((1 + exp(-2 |d|)) / 2), which neither overflows nor rounds small losses to 0.
+  template <Real T>
+  [[nodiscard]] DIST_HD T element(T output, T target) const {
+    using detail::select;
+    using std::expm1;
+    using std::log1p;
+    const T difference = output - target;
+    const T size = select(difference < T{0}, -difference, difference);
+    return size + log1p(T(0.5) * expm1(T{-2} * size));
+  }
+  template <Real T>
+  [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    using std::tanh;
+    return tanh(output - target);
+  }
+};
+
+/// The mean over a row's elements of output - target log(output + 1e-7), for outputs that are expected counts, such as
+/// the outputs of nn::Softplus (Keras' formula: the negative log-likelihood without its constant). Targets have the
+/// outputs' shape.
+struct Poisson {
+  static constexpr std::string_view name = "poisson";
+
+  template <Real T>
+  [[nodiscard]] DIST_HD T element(T output, T target) const {
+    using std::log;
+    return output - target * log(output + T(1e-7));
+  }
+  template <Real T>
+  [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    return T{1} - target / (output + T(1e-7));
+  }
+};
+
+/// The mean over a row's elements of (log(1 + output) - log(1 + target))^2, with numbers below 1e-7 raised to it, as in
+/// Keras. Targets have the outputs' shape.
+struct MeanSquaredLogarithmicError {
+  static constexpr std::string_view name = "mean_squared_logarithmic_error";
+
+  template <Real T>
+  [[nodiscard]] DIST_HD T element(T output, T target) const {
+    const T difference = logarithm(output) - logarithm(target);
+    return difference * difference;
+  }
+  /// Returns the derivative by the output, 0 if the output was raised.
+  template <Real T>
+  [[nodiscard]] DIST_HD T slope(T output, T target) const {
+    using detail::select;
+    const T slope = T{2} * (logarithm(output) - logarithm(target)) / (T{1} + output);
+    return select(output < T(1e-7), T{0}, slope);
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static DIST_HD T logarithm(T number) {
+    using detail::select;
+    using std::log1p;
+    return log1p(select(number < T(1e-7), T(1e-7), number));
   }
 };
 

@@ -91,15 +91,19 @@ struct Extents {
 void add_product(const Label& label, Factor a, Factor b, float* sum, std::size_t stride, Extents extents);
 
 /// oneDNN's activations; others, such as Relu, use loops that the compiler vectorises.
-enum class Eltwise : unsigned char { none, tanh, sigmoid, gelu, silu };
+enum class Eltwise : unsigned char { none, elu, tanh, sigmoid, gelu, gelu_tanh, silu };
 template <class Function>
 inline constexpr Eltwise eltwise_of = Eltwise::none;
+template <>
+inline constexpr Eltwise eltwise_of<Elu<1, 1>> = Eltwise::elu;
 template <>
 inline constexpr Eltwise eltwise_of<Tanh> = Eltwise::tanh;
 template <>
 inline constexpr Eltwise eltwise_of<Sigmoid> = Eltwise::sigmoid;
 template <>
 inline constexpr Eltwise eltwise_of<Gelu> = Eltwise::gelu;
+template <>
+inline constexpr Eltwise eltwise_of<GeluTanh> = Eltwise::gelu_tanh;
 template <>
 inline constexpr Eltwise eltwise_of<Silu> = Eltwise::silu;
 

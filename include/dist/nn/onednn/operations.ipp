@@ -185,12 +185,16 @@ DIST_INLINE void add_product(const Label& label, Factor a, Factor b, float* sum,
 [[nodiscard]] DIST_INLINE EltwiseName name_of(Eltwise function) {
   using dnnl::algorithm;
   switch (function) {
+    case Eltwise::elu:
+      return {algorithm::eltwise_elu, algorithm::eltwise_elu_use_dst_for_bwd, 1, true};
     case Eltwise::tanh:
       return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd, 0, true};
     case Eltwise::sigmoid:
       return {algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, 0, true};
     case Eltwise::gelu:
       return {algorithm::eltwise_gelu_erf, algorithm::eltwise_gelu_erf};
+    case Eltwise::gelu_tanh:
+      return {algorithm::eltwise_gelu_tanh, algorithm::eltwise_gelu_tanh};
     case Eltwise::silu:
       return {algorithm::eltwise_swish, algorithm::eltwise_swish, 1};
     case Eltwise::none:
