@@ -23,6 +23,7 @@
 #include <dist/data/map.hpp>
 #include <dist/data/npy_slices.hpp>
 #include <dist/data/owned.hpp>
+#include <dist/data/parallel_map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/shard.hpp>

@@ -21,6 +21,7 @@
 #include <dist/data/image_folder.hpp>
 #include <dist/data/images.hpp>
 #include <dist/data/map.hpp>
+#include <dist/data/parallel_map.hpp>
 #include <dist/data/prefetch.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/shuffle.hpp>
@@ -216,6 +217,15 @@ TEST_CASE("a resumed random_map has the same random numbers for each element") {
   dist::Tensor<float> images{{11, 3, 4, 2}};
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i);
   check(data::tensor_slices(images) | data::random_flip(5) | data::random_crop(2, 5) | data::resize_images(2, 3));
+}
+
+TEST_CASE("passes over map and random_map with several threads are resumable") {
+  const auto numbers = data::range(11) | data::shuffle(4, 5);
+  check(numbers | data::map([](std::int64_t number) { return 10 * number; }, data::NumParallelCalls{3}));
+  const auto randomly = [](std::int64_t number, const dist::RandomStream& random) {
+    return 1000 * number + static_cast<std::int64_t>(random.below(1000, 0));
+  };
+  check(numbers | data::random_map(randomly, 5, data::NumParallelCalls{2}) | data::batch(3));
 }
 
 TEST_CASE("a pass over prefetch is resumable") {

@@ -17,10 +17,15 @@ namespace dist::data {
 /// The effect of a function on the number of rows of a batch.
 enum class RowCount : bool { changes, kept };
 
+template <class Map>
+class ParallelMapDataset;
+
 /// The results of a function for every element of `D`. The result for a batch counts as a batch, even without rows to
 /// divide. Made by `map`.
 template <Dataset D, class Function>
 class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
+  friend class ParallelMapDataset<MapDataset>;
+
  public:
   using Element = std::remove_cvref_t<decltype(std::declval<const Function&>()(std::declval<const ElementOf<D>&>()))>;
   static constexpr bool lends_elements = false;
@@ -29,22 +34,16 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
   MapDataset(D dataset, Function function, RowCount rows)
       : StepDataset<MapDataset, D>(std::move(dataset)), function_(std::move(function)), rows_(rows) {}
 
-  /// One pass over the dataset.
-  class Iterator {
-   public:
-    Iterator(const MapDataset& dataset, std::uint64_t epoch)
-        : function_(&dataset.function_), rows_(dataset.rows_), upstream_(dataset.dataset_.iterate(epoch)) {}
+  /// Computes an element.
+  struct Call {
+    const Function* function;
+    RowCount rows;
 
-    bool next(Element& element) {
-      if (!upstream_.next(argument_)) return false;
-      element = (*function_)(std::as_const(argument_));
+    void operator()(const ElementOf<D>& argument, Element& element, std::uint64_t /*index*/) const {
+      element = (*function)(argument);
       if constexpr (HasRows<ElementOf<D>> && HasRows<Element>)
-        if (rows_ == RowCount::kept) require_rows(row_count(element), row_count(argument_));
-      return true;
+        if (rows == RowCount::kept) require_rows(row_count(element), row_count(argument));
     }
-
-    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return upstream_.position(); }
-    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> { upstream_.seek(position); }
 
    private:
     static void require_rows(std::size_t rows, std::size_t expected) {
@@ -52,9 +51,27 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
         throw ShapeMismatch("The function of map changed the number of rows, which RowCount::kept forbids",
                             concat("it made ", rows, " of ", expected), "Leave out RowCount::kept");
     }
+  };
+  /// Returns the function of an epoch's elements, arguments and indices.
+  [[nodiscard]] Call call(std::uint64_t /*epoch*/) const { return {&function_, rows_}; }
 
-    const Function* function_;
-    RowCount rows_;
+  /// One pass over the dataset.
+  class Iterator {
+   public:
+    Iterator(const MapDataset& dataset, std::uint64_t epoch)
+        : call_(dataset.call(epoch)), upstream_(dataset.dataset_.iterate(epoch)) {}
+
+    bool next(Element& element) {
+      if (!upstream_.next(argument_)) return false;
+      call_(argument_, element, 0);
+      return true;
+    }
+
+    [[nodiscard]] std::uint64_t position() const requires Resumable<IteratorOf<D>> { return upstream_.position(); }
+    void seek(std::uint64_t position) requires Resumable<IteratorOf<D>> { upstream_.seek(position); }
+
+   private:
+    Call call_;
     IteratorOf<D> upstream_;
     ElementOf<D> argument_{};
   };
@@ -138,6 +155,7 @@ template <class Predicate>
 /// The results of a function with random numbers for every element of `D`. Made by `random_map`.
 template <Dataset D, class Function>
 class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
+  friend class ParallelMapDataset<RandomMapDataset>;
   static_assert(!data::is_batched<D>,
                 "random_map: put random_map, random_flip and random_crop before batch, so that each example has its "
                 "own random numbers");
@@ -150,18 +168,27 @@ class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
   RandomMapDataset(D dataset, Function function, std::uint64_t seed)
       : StepDataset<RandomMapDataset, D>(std::move(dataset)), function_(std::move(function)), seed_(seed) {}
 
+  /// Computes an element.
+  struct Call {
+    const Function* function;
+    RandomStream seeds;  // the seeds of the elements' streams
+
+    void operator()(const ElementOf<D>& argument, Element& element, std::uint64_t index) const {
+      element = (*function)(argument, RandomStream{seeds.bits(index)});
+    }
+  };
+  /// Returns the function of an epoch's elements, arguments and indices.
+  [[nodiscard]] Call call(std::uint64_t epoch) const { return {&function_, RandomStream{seed_, stream_of(epoch)}}; }
+
   /// One pass over the dataset.
   class Iterator {
    public:
     Iterator(const RandomMapDataset& dataset, std::uint64_t epoch)
-        : function_(&dataset.function_),
-          upstream_(dataset.dataset_.iterate(epoch)),
-          seeds_(dataset.seed_, stream_of(epoch)) {}
+        : call_(dataset.call(epoch)), upstream_(dataset.dataset_.iterate(epoch)) {}
 
     bool next(Element& element) {
       if (!upstream_.next(argument_)) return false;
-      element = (*function_)(std::as_const(argument_), RandomStream{seeds_.bits(index_)});
-      ++index_;
+      call_(argument_, element, index_++);
       return true;
     }
 
@@ -172,17 +199,16 @@ class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
     }
 
    private:
-    /// Returns the stream of random numbers of an epoch, separate from other uses of the same seed.
-    static constexpr std::uint64_t stream_of(std::uint64_t epoch) { return std::uint64_t{0x72616E646F6D6D00} ^ epoch; }
-
-    const Function* function_;
+    Call call_;
     IteratorOf<D> upstream_;
-    RandomStream seeds_;  // the seeds of the elements' streams
     ElementOf<D> argument_{};
     std::uint64_t index_ = 0;
   };
 
  private:
+  /// Returns the stream of random numbers of an epoch, separate from other uses of the same seed.
+  static constexpr std::uint64_t stream_of(std::uint64_t epoch) { return std::uint64_t{0x72616E646F6D6D00} ^ epoch; }
+
   Function function_;
   std::uint64_t seed_;
 };
