@@ -1,9 +1,15 @@
-// Trains a network on rows of a CSV file to predict one of the columns.
+// Trains a network on rows of a CSV file to predict one of the columns. A second process, which this one starts, predicts
+// the column from the other columns of another file.
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include <dist/checkpoint/checkpoint.hpp>
 #include <dist/data.hpp>
 #include <dist/dist.hpp>
 #include <dist/nn.hpp>
@@ -20,27 +26,45 @@ namespace data = dist::data;
 constexpr std::size_t rows = 2000;
 
 // [row]
-/// A row of the file. Each member holds a column.
+/// A row of the file. Each member holds a column, or several.
 struct Car {
-  float weight = 0;       // kg
-  float power = 0;        // kW
-  std::string fuel;       // "petrol", "diesel" or "electric"
-  float consumption = 0;  // MJ per km, to be predicted
+  std::array<float, 2> size{};  // weight in kg, power in kW
+  std::string fuel;             // "petrol", "diesel" or "electric"
+  float consumption = 0;        // MJ per km, to be predicted
 };
 
-/// Scales the features to similar magnitudes.
-auto to_example(const Car& car) {
-  const bool petrol = car.fuel == "petrol", diesel = car.fuel == "diesel";
-  dist::Tensor<float> x{{4}, {(car.weight - 1500) / 400, (car.power - 100) / 40, petrol ? 1.0F : 0, diesel ? 1.0F : 0}};
-  return data::Example{x, car.consumption};
+/// The rows of a file.
+auto cars_of(const std::string& file) {
+  return data::csv(file, data::columns({"weight", "power"}, &Car::size), data::column("fuel", &Car::fuel),
+                   data::column("consumption", &Car::consumption));
 }
+
+/// Makes the features of a car: scaled numbers, and a 1 at the place of its fuel. Place 0 is for other fuels.
+struct Features {
+  data::Normalization size;
+  data::StringLookup fuel;
+
+  void adapt(const auto& cars) {
+    size.adapt(cars | data::map([](const Car& car) { return car.size; }));
+    fuel.adapt(cars | data::map([](const Car& car) { return car.fuel; }));
+  }
+  void track(auto& visit) {
+    visit("size", size);
+    visit("fuel", fuel);
+  }
+  dist::Tensor<float> operator()(const Car& car) const {
+    return data::features(size(car.size), data::one_hot<4>(fuel(car.fuel)));
+  }
+};
+
+using Net = nn::Sequential<nn::Input<6>, nn::Dense<32, nn::Relu>, nn::Dense<1>>;
 // [/row]
 
 /// Writes a table of random cars, whose consumption follows a formula with 2 % noise.
-void write_cars(const std::string& file) {
+void write_cars(const std::string& file, std::uint64_t seed, std::size_t rows) {
   std::FILE* const out = std::fopen(file.c_str(), "w");
   check(out != nullptr, "the file can be written");
-  const dist::RandomStream random{/*seed=*/7};
+  const dist::RandomStream random{seed};
   const char* const fuels[] = {"petrol", "diesel", "electric"};
   const double factors[] = {1, 0.8, 0.3};
   std::fputs("weight,power,fuel,consumption\n", out);
@@ -55,36 +79,70 @@ void write_cars(const std::string& file) {
   std::fclose(out);
 }
 
+/// The other program. Prints a prediction for each row.
+void predict(const std::string& folder, const std::string& file) {
+  // [predict]
+  dist::Default strategy;
+  nn::Network<Net, Backend> net{strategy};
+  Features features;
+  dist::Checkpoint{strategy}.add("network", net).add("features", features).restore(folder);
+
+  const auto cars = data::csv(file, data::columns({"weight", "power"}, &Car::size), data::column("fuel", &Car::fuel));
+  nn::Model model{strategy, net, nn::SGD{}, nn::MeanSquaredError{}};
+  const dist::Tensor<float> predictions =
+      model.predict(cars | data::map([&](const Car& car) { return features(car); }) | data::batch(32), {.verbose = 0});
+  // [/predict]
+  for (const float prediction : predictions.elements()) std::printf("%.4f\n", static_cast<double>(prediction));
+}
+
 }  // namespace
 
-int main() try {
-  const std::string file = (std::filesystem::temp_directory_path() / "dist_example_27.csv").string();
-  write_cars(file);
+int main(int argc, char** argv) try {
+  if (argc == 3) return predict(argv[1], argv[2]), 0;
+  const std::string folder = (std::filesystem::temp_directory_path() / "dist_example_27").string();
+  std::filesystem::create_directories(folder);
+  const std::string file = folder + "/cars.csv";
+  write_cars(file, /*seed=*/7, rows);
 
   // [fit]
-  auto cars = data::csv(file, data::column("weight", &Car::weight), data::column("power", &Car::power),
-                        data::column("fuel", &Car::fuel), data::column("consumption", &Car::consumption));
+  const auto cars = cars_of(file);
+  Features features;
+  features.adapt(cars | data::take(1600));  // learns scales and words from the rows for training
+  const auto to_example = [&](const Car& car) { return data::Example{features(car), car.consumption}; };
   auto train = cars | data::take(1600) | data::map(to_example) | data::cache() | data::shuffle(1600, /*seed=*/1) |
                data::batch(32);
   auto test = cars | data::skip(1600) | data::map(to_example) | data::batch(32);
 
   dist::Mirrored<dist::ThreadAllReduce> strategy{2};
-  using Net = nn::Sequential<nn::Input<4>, nn::Dense<32, nn::Relu>, nn::Dense<1>>;
   nn::Network<Net, Backend> net{strategy, /*seed=*/1};
   nn::Model model{strategy, net, nn::Adam{.learning_rate = 1e-2F}, nn::MeanSquaredError{},
                   nn::MeanOf{nn::MeanAbsoluteError{}}};
 
   model.fit(train, {.epochs = 10, .validation = test, .verbose = 2}, nn::callbacks::EarlyStopping{{.patience = 3}});
   const nn::Logs logs = model.evaluate(test, {.verbose = 0});
-  const dist::Tensor<float> predictions = model.predict(test, {.verbose = 0});  // [400, 1]
-  std::printf("mean absolute error %.3f, first prediction %.3f\n", logs["mean_absolute_error"],
-              static_cast<double>(predictions[0]));
+  std::printf("mean absolute error %.3f\n", logs["mean_absolute_error"]);
+  dist::Checkpoint{strategy}.add("network", net).add("features", features).save(folder + "/model");
   // [/fit]
-
-  check(predictions.rows() == rows - 1600, "every row of the test part has a prediction");
   check(logs["mean_absolute_error"] < 0.1,
         "the network has learnt the formula; the mean of all cars has an error of 0.6");
-  std::filesystem::remove(file);
+
+  const std::string new_cars = folder + "/new.csv", output = folder + "/predictions.txt";
+  write_cars(new_cars, /*seed=*/8, 100);
+  const std::string command = std::string{argv[0]} + " " + folder + "/model " + new_cars + " > " + output;
+  check(std::system(command.c_str()) == 0, "the other program predicts");
+  std::FILE* const predictions = std::fopen(output.c_str(), "r");
+  double error = 0, prediction = 0;
+  std::size_t count = 0;
+  auto new_rows = cars_of(new_cars);
+  for (const Car& car : new_rows) {
+    check(std::fscanf(predictions, "%lf", &prediction) == 1, "each row has a prediction");
+    error += std::fabs(prediction - static_cast<double>(car.consumption)) / 100;
+    ++count;
+  }
+  std::fclose(predictions);
+  std::printf("%zu new cars, mean absolute error %.3f\n", count, error);
+  check(count == 100 && error < 0.1, "the predictions of the other program are as good");
+  std::filesystem::remove_all(folder);
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return dist::exit_code(error);

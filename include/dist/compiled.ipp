@@ -86,6 +86,7 @@ dist::detail::NeighborExchange<dist::ThreadAllReduce::On<dist::ThreadCommunicato
 #include <dist/data/images.ipp>
 #include <dist/data/parallel_map.ipp>
 #include <dist/data/prefetch.ipp>
+#include <dist/data/preprocessing.ipp>
 #include <dist/data/replica_batches.ipp>
 #include <dist/data/rows.ipp>
 #include <dist/hlo/collectives.ipp>

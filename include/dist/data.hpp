@@ -25,6 +25,7 @@
 #include <dist/data/owned.hpp>
 #include <dist/data/parallel_map.hpp>
 #include <dist/data/prefetch.hpp>
+#include <dist/data/preprocessing.hpp>
 #include <dist/data/range.hpp>
 #include <dist/data/shard.hpp>
 #include <dist/data/shuffle.hpp>

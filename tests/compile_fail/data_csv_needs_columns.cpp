@@ -1,4 +1,4 @@
-// expect: csv: the members must be numbers, bools, std::strings, or std::optionals of these
+// expect: csv: the members must be numbers, bools, std::strings, std::optionals of these, or std::arrays of them
 #include <dist/data.hpp>
 
 struct Row {

@@ -1,5 +1,6 @@
 #include <dist/data/csv.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,7 @@
 
 namespace data = dist::data;
 using data::column;
+using data::columns;
 using data::csv;
 using dist::FileError;
 using dist::InvalidArgument;
@@ -149,6 +151,34 @@ TEST_CASE("csv rejects an empty list of files, and invalid separators") {
   CHECK_THROWS_AS(static_cast<void>(flowers({})), InvalidArgument);
   CHECK_THROWS_WITH_AS(static_cast<void>(flowers({"a"}, {.separator = '"'})),
                        doctest::Contains("the separator is '\"'"), InvalidArgument);
+}
+
+TEST_CASE("csv maps columns to the elements of array members") {
+  struct Example {
+    std::array<float, 3> x{};
+    std::array<std::optional<int>, 2> notes;
+    std::string name;
+    std::array<std::int8_t, 1> y{};
+  };
+  support::TemporaryFolder folder;
+  const std::string file = folder.write("a.csv", bytes("y,c,a,name,b,n1,n0\n7,3,1,one,2,,5\n-8,,4,two,5,6,\n"));
+  const auto dataset = csv(file, columns({"a", "b", "c"}, &Example::x, 9),
+                           columns(std::vector<std::string>{"n0", "n1"}, &Example::notes),
+                           column("name", &Example::name), columns({"y"}, &Example::y));
+  const auto rows = collect(dataset);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].x == std::array{1.0F, 2.0F, 3.0F});
+  CHECK(rows[1].x == std::array{4.0F, 5.0F, 9.0F});
+  CHECK(rows[0].notes == std::array<std::optional<int>, 2>{5, std::nullopt});
+  CHECK(rows[1].notes == std::array<std::optional<int>, 2>{std::nullopt, 6});
+  CHECK(rows[0].name == "one");
+  CHECK(rows[1].y[0] == -8);
+  CHECK_THROWS_WITH_AS(collect(csv(file, columns({"a", "b", "c"}, &Example::x))),
+                       doctest::Contains("has an empty cell (line 3, column 2 ('c'))"), FileError);
+  CHECK_THROWS_WITH_AS(collect(csv(file, columns({"a", "q", "c"}, &Example::x))), doctest::Contains("no column 'q'"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(columns(std::vector<std::string>{"n0"}, &Example::notes)),
+                       doctest::Contains("1 names given, the array has 2 elements"), InvalidArgument);
 }
 
 TEST_CASE("csv is sharded by file or by row") {

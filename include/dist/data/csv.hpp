@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -24,16 +25,32 @@
 
 namespace dist::data {
 
-/// A column of CSV files, by its name in the header row, and the struct member for its cells. Made by `column`.
+namespace detail {
+
+/// The type of the cells of a member of type `T`: an array has one cell for each element.
+template <class T>
+struct CellOf : std::type_identity<T> {};
+template <class T, std::size_t N>
+struct CellOf<std::array<T, N>> : std::type_identity<T> {};
+
+/// Throws InvalidArgument unless there is one name for each element of an array.
+void require_names(std::size_t names, std::size_t elements);
+
+}  // namespace detail
+
+/// Columns of CSV files, by their names in the header row, and the struct member for their cells. Made by `column` and
+/// `columns`.
 template <class Row, class T>
 struct Column {
   /// A pointer to the struct member.
   using Member = T Row::*;
+  /// The type of a cell.
+  using Cell = typename detail::CellOf<T>::type;
 
-  std::string name;  ///< in the header row
-  Member member;     ///< receives the cells
+  std::vector<std::string> names;  ///< in the header row, one for each element of an array
+  Member member;                   ///< receives the cells
   /// The value of an empty cell. Not set: an empty cell must be a value of the member's type, such as an empty string.
-  std::optional<T> if_empty;
+  std::optional<Cell> if_empty;
 };
 
 /// Maps the column `name` to `member`: a number, a bool ("true" or "false" in any case, "1" or "0"), a std::string, or
@@ -41,12 +58,27 @@ struct Column {
 /// type, too small ones to 0.
 template <class Row, class T>
 [[nodiscard]] Column<Row, T> column(std::string name, T Row::*member) {
-  return {std::move(name), member, std::nullopt};
+  return {{std::move(name)}, member, std::nullopt};
 }
 /// Maps the column `name` to `member`. An empty cell has the value `if_empty`.
 template <class Row, class T>
 [[nodiscard]] Column<Row, T> column(std::string name, T Row::*member, std::type_identity_t<T> if_empty) {
-  return {std::move(name), member, std::move(if_empty)};
+  return {{std::move(name)}, member, std::move(if_empty)};
+}
+/// Maps columns to the elements of an array `member`, in the order of `names`. The elements are like members of
+/// `column`. An empty cell has the value `if_empty`. Throws InvalidArgument unless there is one name for each element.
+template <class Row, class T, std::size_t N>
+[[nodiscard]] Column<Row, std::array<T, N>> columns(std::vector<std::string> names, std::array<T, N> Row::*member,
+                                                    std::optional<std::type_identity_t<T>> if_empty = std::nullopt) {
+  detail::require_names(names.size(), N);
+  return {std::move(names), member, std::move(if_empty)};
+}
+/// Maps columns to the elements of an array `member`: `columns({"red", "green", "blue"}, &Row::color)`.
+template <class Row, class T, std::size_t N, std::size_t Names>
+[[nodiscard]] Column<Row, std::array<T, N>> columns(const char* const (&names)[Names], std::array<T, N> Row::*member,
+                                                    std::optional<std::type_identity_t<T>> if_empty = std::nullopt) {
+  static_assert(Names == N, "columns: give as many names as the array member has elements");
+  return {{names, names + Names}, member, std::move(if_empty)};
 }
 
 /// The format of CSV files.
@@ -179,18 +211,8 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
 
     bool next(Row& row) {
       if (!rows_.next()) return false;
-      each_column([&]<std::size_t I>() {
-        const auto& column = std::get<I>(*columns_);
-        using T = std::tuple_element_t<I, std::tuple<Ts...>>;
-        const std::string_view cell = rows_.cell(I);
-        T& member = row.*column.member;
-        if (column.if_empty && detail::without_blanks(cell).empty()) {
-          member = *column.if_empty;
-          return;
-        }
-        if (const auto failure = detail::parse_cell(cell, member); failure != detail::CellFailure::none)
-          rows_.refuse_cell(I, detail::cell_type<T>(), failure);
-      });
+      std::size_t place = 0;
+      std::apply([&](const auto&... column) { (read(place, column, row.*column.member), ...); }, *columns_);
       return true;
     }
 
@@ -199,9 +221,22 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
     void seek(std::uint64_t position) { rows_.seek(position); }
 
    private:
-    static void each_column(auto&& body) {
-      [&]<std::size_t... I>(std::index_sequence<I...>) { (body.template operator()<I>(), ...); }
-      (std::index_sequence_for<Ts...>{});
+    /// Reads the cells of a member from `place` on, and increases it by their number.
+    template <class T>
+    void read(std::size_t& place, const Column<Row, T>& column, T& member) {
+      read_cell(place++, column.if_empty, member);
+    }
+    template <class T, std::size_t N>
+    void read(std::size_t& place, const Column<Row, std::array<T, N>>& column, std::array<T, N>& member) {
+      for (T& element : member) read_cell(place++, column.if_empty, element);
+    }
+    template <class T>
+    void read_cell(std::size_t place, const std::optional<T>& if_empty, T& value) {
+      const std::string_view cell = rows_.cell(place);
+      if (if_empty && detail::without_blanks(cell).empty())
+        value = *if_empty;
+      else if (const auto failure = detail::parse_cell(cell, value); failure != detail::CellFailure::none)
+        rows_.refuse_cell(place, detail::cell_type<T>(), failure);
     }
 
     const Columns* columns_;
@@ -224,7 +259,10 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
       : files_(std::move(files)), options_(options), columns_(std::move(columns)) {}
 
   [[nodiscard]] std::vector<std::string_view> names() const {
-    return std::apply([](const auto&... column) { return std::vector<std::string_view>{column.name...}; }, *columns_);
+    std::vector<std::string_view> all;
+    std::apply([&](const auto&... column) { (all.insert(all.end(), column.names.begin(), column.names.end()), ...); },
+               *columns_);
+    return all;
   }
 
   std::vector<std::string> files_;
@@ -238,6 +276,8 @@ class CsvDataset : public DatasetRange<CsvDataset<Row, Ts...>> {
 ///     auto flowers = csv("iris.csv", column("length", &Flower::length), column("width", &Flower::width),
 ///                        column("kind", &Flower::kind));
 ///
+/// `columns({"red", "green", "blue"}, &Pixel::color)` maps columns to the elements of an array.
+///
 /// Each file begins with a header row. Other columns are ignored, and so are blanks around numbers and bools. To batch
 /// the rows, map the structs to tensors. A file is opened when the pass reaches it.
 ///
@@ -248,8 +288,9 @@ template <class Row, class... Ts>
 [[nodiscard]] CsvDataset<Row, Ts...> csv(std::vector<std::string> files, CsvOptions options,
                                          const Column<Row, Ts>&... columns) {
   static_assert(sizeof...(Ts) > 0, "csv: name a column and the member that takes it: column(\"name\", &Row::member)");
-  static_assert((detail::is_cell<Ts> && ...),
-                "csv: the members must be numbers, bools, std::strings, or std::optionals of these");
+  static_assert((detail::is_cell<typename Column<Row, Ts>::Cell> && ...),
+                "csv: the members must be numbers, bools, std::strings, std::optionals of these, or std::arrays of "
+                "them: columns({\"a\", \"b\"}, &Row::array)");
   detail::require_csv(files, options);
   return {std::move(files), options, columns...};
 }

@@ -69,6 +69,13 @@ DIST_INLINE void CsvRows::refuse_cell(std::size_t column, std::string_view type,
                   concat(place, ": ", quoted(cell(column))), "Correct the cell, or give the member another type");
 }
 
+DIST_INLINE void require_names(std::size_t names, std::size_t elements) {
+  if (names != elements)
+    throw InvalidArgument("columns cannot fill an array member",
+                          concat(names, " names given, the array has ", elements, " elements"),
+                          "Give one name for each element");
+}
+
 DIST_INLINE void require_csv(const std::vector<std::string>& files, const CsvOptions& options) {
   if (files.empty()) throw InvalidArgument("csv has nothing to read", "the list of files is empty", "Name a file");
   if (std::string_view{"\"\r\n"}.find(options.separator) != std::string_view::npos)
