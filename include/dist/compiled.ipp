@@ -84,11 +84,13 @@ dist::detail::NeighborExchange<dist::ThreadAllReduce::On<dist::ThreadCommunicato
 #include <dist/data/csv.ipp>
 #include <dist/data/image_folder.ipp>
 #include <dist/data/images.ipp>
+#include <dist/data/index_shuffle.ipp>
 #include <dist/data/parallel_map.ipp>
 #include <dist/data/prefetch.ipp>
 #include <dist/data/preprocessing.ipp>
 #include <dist/data/replica_batches.ipp>
 #include <dist/data/rows.ipp>
+#include <dist/data/token_file.ipp>
 #include <dist/hlo/collectives.ipp>
 #include <dist/hlo/convolution.ipp>
 #include <dist/hlo/gradients.ipp>

@@ -19,6 +19,7 @@
 #include <dist/data/generator.hpp>
 #include <dist/data/idx.hpp>
 #include <dist/data/images.hpp>
+#include <dist/data/index_shuffle.hpp>
 #include <dist/data/interleave.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/npy_slices.hpp>
@@ -33,5 +34,6 @@
 #include <dist/data/tensor_slices.hpp>
 #include <dist/data/tf_example.hpp>
 #include <dist/data/tfrecord.hpp>
+#include <dist/data/token_file.hpp>
 #include <dist/data/uploaded.hpp>
 #include <dist/data/zip.hpp>

@@ -20,6 +20,7 @@
 #include <dist/data/distributed_dataset.hpp>
 #include <dist/data/image_folder.hpp>
 #include <dist/data/images.hpp>
+#include <dist/data/index_shuffle.hpp>
 #include <dist/data/map.hpp>
 #include <dist/data/parallel_map.hpp>
 #include <dist/data/prefetch.hpp>
@@ -226,6 +227,19 @@ TEST_CASE("passes over map and random_map with several threads are resumable") {
     return 1000 * number + static_cast<std::int64_t>(random.below(1000, 0));
   };
   check(numbers | data::random_map(randomly, 5, data::NumParallelCalls{2}) | data::batch(3));
+}
+
+TEST_CASE("passes over index_shuffle are resumable, with one read for each element") {
+  for (const std::int64_t count : {0, 1, 13}) check(data::range(count) | data::index_shuffle(5));
+  check(data::range(40) | data::index_shuffle(5, data::Reshuffle::never) | data::batch(3));
+  std::size_t reads = 0;
+  const Counted counted{1000, reads};
+  const auto shuffled = counted | data::index_shuffle(5);
+  auto pass = shuffled.iterate(0);
+  pass.seek(900);
+  std::int64_t element = 0;
+  REQUIRE(pass.next(element));
+  CHECK(reads == 1);
 }
 
 TEST_CASE("a pass over prefetch is resumable") {

@@ -201,10 +201,10 @@ template <class D, class Make>
 /// that many elements of the same epoch, under any number of replicas. It avoids reading the skipped elements if
 /// possible.
 ///
-/// Resumable are arrays, ranges, rows of CSV, folders of images, and the steps take, skip, zip, enumerate, map and
-/// random_map by any number of threads, shuffle, batch, rebatch and prefetch over these. Not resumable are other files
-/// and the steps filter, repeat, concatenate, shard, interleave, unbatch and cache: there, Model::fit reads the skipped
-/// elements again.
+/// Resumable are arrays, ranges, rows of CSV, files of tokens, folders of images, and the steps take, skip, zip,
+/// enumerate, map and random_map by any number of threads, shuffle, index_shuffle, batch, rebatch and prefetch over
+/// these. Not resumable are other files and the steps filter, repeat, concatenate, shard, interleave, unbatch and
+/// cache: there, Model::fit reads the skipped elements again.
 template <class I>
 concept Resumable = requires(I iterator, const I& pass, std::uint64_t position) {
   { pass.position() } -> std::same_as<std::uint64_t>;
