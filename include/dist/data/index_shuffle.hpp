@@ -60,6 +60,7 @@ class IndexShuffleDataset : public StepDataset<IndexShuffleDataset<D>, D> {
  public:
   using Element = ElementOf<D>;
 
+  /// The step that `index_shuffle(seed, reshuffle)` makes.
   IndexShuffleDataset(D dataset, std::uint64_t seed, Reshuffle reshuffle)
       : StepDataset<IndexShuffleDataset, D>(std::move(dataset)), seed_(seed), reshuffle_(reshuffle) {}
 

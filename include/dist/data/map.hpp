@@ -36,9 +36,11 @@ class MapDataset : public StepDataset<MapDataset<D, Function>, D> {
 
   /// Computes an element.
   struct Call {
-    const Function* function;
-    RowCount rows;
+    const Function* function;  ///< owned by the dataset
+    RowCount rows;             ///< the declared effect of the function
 
+    /// Assigns the result for `argument` to `element`. Throws ShapeMismatch if the function changes the number of rows
+    /// despite RowCount::kept.
     void operator()(const ElementOf<D>& argument, Element& element, std::uint64_t /*index*/) const {
       element = (*function)(argument);
       if constexpr (HasRows<ElementOf<D>> && HasRows<Element>)
@@ -170,9 +172,10 @@ class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
 
   /// Computes an element.
   struct Call {
-    const Function* function;
-    RandomStream seeds;  // the seeds of the elements' streams
+    const Function* function;  ///< owned by the dataset
+    RandomStream seeds;        ///< gives each element the seed of its own stream
 
+    /// Assigns the result for `argument` to `element`, with the random numbers of element `index`.
     void operator()(const ElementOf<D>& argument, Element& element, std::uint64_t index) const {
       element = (*function)(argument, RandomStream{seeds.bits(index)});
     }

@@ -16,7 +16,7 @@ namespace dist::data {
 
 /// The number of threads that call the function of `map` or `random_map` (tf.data's num_parallel_calls).
 struct NumParallelCalls {
-  std::size_t count;
+  std::size_t count;  ///< from 1 to 1024
 };
 
 namespace detail {
@@ -66,6 +66,7 @@ class ParallelMapDataset : public StepDataset<ParallelMapDataset<Map>, Map> {
  public:
   using Element = ElementOf<Map>;
 
+  /// The step that `map(function, calls, rows)` and `random_map(function, seed, calls)` make.
   ParallelMapDataset(Map map, NumParallelCalls calls)
       : StepDataset<ParallelMapDataset, Map>(std::move(map)), calls_(calls) {}
 

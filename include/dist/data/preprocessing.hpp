@@ -125,12 +125,14 @@ class Normalization {
     scale(detail::numbers_of(number), &scaled);
     return scaled;
   }
+  /// Scales the features in a std::array, with the same exceptions.
   template <class T, std::size_t N>
   [[nodiscard]] std::array<float, N> operator()(const std::array<T, N>& numbers) const {
     std::array<float, N> scaled{};
     scale(detail::numbers_of(numbers), scaled.data());
     return scaled;
   }
+  /// Scales the features in a Tensor and keeps its shape, with the same exceptions.
   template <class T>
   [[nodiscard]] Tensor<float> operator()(const Tensor<T>& numbers) const {
     Tensor<float> scaled{numbers.shape()};
@@ -138,7 +140,9 @@ class Normalization {
     return scaled;
   }
 
+  /// One number per feature; empty before `adapt` or a restore.
   [[nodiscard]] std::span<const double> mean() const noexcept { return mean_.values; }
+  /// One number per feature, with the number of examples as divisor; empty before `adapt` or a restore.
   [[nodiscard]] std::span<const double> variance() const noexcept { return variance_.values; }
 
   /// Tracks the statistics. See Trackable.

@@ -47,6 +47,8 @@ class TokenFileDataset : public DatasetRange<TokenFileDataset> {
  public:
   using Element = Example<Tensor<std::int32_t>, Tensor<std::int32_t>>;
 
+  /// The dataset that `token_file` makes. Throws InvalidArgument if `length` is 0, and FileError if the file is shorter
+  /// than a window.
   TokenFileDataset(std::shared_ptr<const detail::TokenFile> file, std::size_t length)
       : file_(std::move(file)), length_(length) {
     detail::require_window(*file_, length_);

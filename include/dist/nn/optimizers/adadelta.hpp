@@ -22,6 +22,7 @@ struct Adadelta {
   static constexpr std::string_view name = "Adadelta";
 
   float learning_rate = 1e-3f;
+  /// The decay of the averages of squared gradients and squared steps, at least 0 and below 1.
   float rho = 0.95f;
   float epsilon = 1e-7f;  ///< above 0: otherwise no weight ever changes
 
@@ -36,8 +37,11 @@ struct Adadelta {
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 2> slots{"accumulated_grad", "accumulated_delta_var"};
+    /// The learning rate of the step.
     T rate;
+    /// The decay of the averages.
     T rho;
+    /// Prevents division by 0 and a first step of 0.
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       using detail::inverse_root;

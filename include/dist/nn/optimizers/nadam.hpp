@@ -22,8 +22,11 @@ struct Nadam {
   static constexpr std::string_view name = "Nadam";
 
   float learning_rate = 1e-3f;
+  /// The decay of the first moment, at least 0 and below 1.
   float beta_1 = 0.9f;
+  /// The decay of the second moment, at least 0 and below 1.
   float beta_2 = 0.999f;
+  /// Prevents division by 0; added after the bias correction.
   float epsilon = 1e-7f;
 
   /// Throws InvalidArgument.
@@ -38,12 +41,19 @@ struct Nadam {
   template <class T>
   struct Update {
     static constexpr std::array<std::string_view, 2> slots{"momentum", "velocity"};
+    /// The learning rate of the step.
     T rate;
+    /// 1 - beta_1.
     T keep_1;
+    /// 1 - beta_2.
     T keep_2;
+    /// mu_(t+1) / (1 - p_(t+1)).
     T share_of_momentum;
+    /// (1 - mu_t) / (1 - p_t).
     T share_of_gradient;
-    T correction_2;  // bias correction of the velocity
+    /// The bias correction of the second moment: 1 / (1 - beta_2^t).
+    T correction_2;
+    /// Prevents division by 0.
     T epsilon;
     DIST_HD DIST_ALWAYS_INLINE T operator()(T weight, T gradient, T* slot) const {
       using detail::root;
