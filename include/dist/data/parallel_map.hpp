@@ -114,7 +114,7 @@ class ParallelMapDataset : public StepDataset<ParallelMapDataset<Map>, Map> {
 /// in reading the dataset. An exception of either is thrown in place of the element, and again by later calls.
 ///
 /// A call costs some microseconds more, so use it for functions that take longer, such as the decoding of an image.
-/// Throws InvalidArgument unless `calls` is 1 or more.
+/// Throws InvalidArgument unless `calls` is from 1 to 1,024.
 template <class Function>
 [[nodiscard]] auto map(Function function, NumParallelCalls calls, RowCount rows = RowCount::changes) {
   detail::require_parallel_calls(calls);
