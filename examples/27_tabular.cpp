@@ -1,5 +1,5 @@
-// Trains a network on rows of a CSV file to predict one of the columns. A second process, which this one starts, predicts
-// the column from the other columns of another file.
+// Trains a network on rows of a CSV file to predict one of the columns. A second process, which this one starts,
+// predicts the column from the other columns of another file.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -61,14 +61,14 @@ using Net = nn::Sequential<nn::Input<6>, nn::Dense<32, nn::Relu>, nn::Dense<1>>;
 // [/row]
 
 /// Writes a table of random cars, whose consumption follows a formula with 2 % noise.
-void write_cars(const std::string& file, std::uint64_t seed, std::size_t rows) {
+void write_cars(const std::string& file, std::uint64_t seed, std::size_t count) {
   std::FILE* const out = std::fopen(file.c_str(), "w");
   check(out != nullptr, "the file can be written");
   const dist::RandomStream random{seed};
   const char* const fuels[] = {"petrol", "diesel", "electric"};
   const double factors[] = {1, 0.8, 0.3};
   std::fputs("weight,power,fuel,consumption\n", out);
-  for (std::size_t row = 0; row < rows; ++row) {
+  for (std::size_t row = 0; row < count; ++row) {
     const double weight = 900 + 1200 * random.uniform<double>(4 * row);
     const double power = 40 + 120 * random.uniform<double>(4 * row + 1);
     const std::size_t fuel = random.below(3, 4 * row + 2);
@@ -131,6 +131,7 @@ int main(int argc, char** argv) try {
   const std::string command = std::string{argv[0]} + " " + folder + "/model " + new_cars + " > " + output;
   check(std::system(command.c_str()) == 0, "the other program predicts");
   std::FILE* const predictions = std::fopen(output.c_str(), "r");
+  check(predictions != nullptr, "the other program has an output");
   double error = 0, prediction = 0;
   std::size_t count = 0;
   auto new_rows = cars_of(new_cars);

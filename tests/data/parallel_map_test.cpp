@@ -61,11 +61,11 @@ TEST_CASE("several threads call the function of map at the same time") {
 }
 
 TEST_CASE("random_map with several threads has the random numbers of one") {
-  const auto random = [](std::int64_t number, const dist::RandomStream& random) {
+  const auto with_bits = [](std::int64_t number, const dist::RandomStream& random) {
     return number << 32 | static_cast<std::int64_t>(random.bits(0) >> 32);
   };
-  const auto one = data::range(50) | data::shuffle(10, 1) | data::random_map(random, 7);
-  const auto three = data::range(50) | data::shuffle(10, 1) | data::random_map(random, 7, NumParallelCalls{3});
+  const auto one = data::range(50) | data::shuffle(10, 1) | data::random_map(with_bits, 7);
+  const auto three = data::range(50) | data::shuffle(10, 1) | data::random_map(with_bits, 7, NumParallelCalls{3});
   for (const std::uint64_t epoch : {0U, 3U}) CHECK(collect(three, epoch) == collect(one, epoch));
   CHECK(collect(three | data::repeat(2)) == collect(one | data::repeat(2)));
 }
