@@ -16,7 +16,7 @@ int main() {
 
   // [loop]
   // [step]
-  dist::Mirrored<dist::ThreadAllReduce> strategy;  // the only line that changes
+  dist::Mirrored<dist::ThreadAllReduce> strategy;  // to use several processes, change this line only
   const std::size_t global_batch = 64 * strategy.num_replicas_in_sync();
 
   auto train = data::fashion_mnist(data::Split::train) | data::shuffle(60'000, /*seed=*/1) | data::batch(global_batch);

@@ -86,7 +86,7 @@ struct Sine {
       void backward(typename Backend::State&, dist::TensorView<const T> x, const nn::ParameterViews<const T, 1>& learnt,
                     dist::TensorView<const T> /*y*/, dist::TensorView<T> dy, const nn::ParameterViews<T, 1>& gradients,
                     dist::TensorView<T> dx) {
-        for (std::size_t k = 0; k < width; ++k) gradients[0][k] = 0;  // sums over the rows of this replica
+        for (std::size_t k = 0; k < width; ++k) gradients[0][k] = 0;  // overwrite: the sum over this replica's rows
         for (std::size_t i = 0; i < x.size(); ++i) {
           const T slope = dy[i] * std::cos(learnt[0][i % width] * x[i]);
           gradients[0][i % width] += slope * x[i];

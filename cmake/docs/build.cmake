@@ -47,9 +47,9 @@ set(number "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
 file(GLOB pages RELATIVE "${project}" "${project}/*.md" "${project}/examples/*.md" "${project}/benchmarks/*.md"
      "${project}/tests/*.md")
 list(JOIN pages " " pages)
-# The files that pages show or link to.
-file(GLOB files RELATIVE "${project}" "${project}/examples/*.cpp" "${project}/examples/*.hpp" "${project}/benchmarks/*.svg"
-     "${project}/cmake/packages.txt")
+# The files that pages show or link to, and that these include.
+file(GLOB files RELATIVE "${project}" "${project}/examples/*.cpp" "${project}/examples/*.hpp"
+     "${project}/examples/backend/reference/backend.hpp" "${project}/benchmarks/*.svg" "${project}/cmake/packages.txt")
 list(JOIN files " " files)
 
 # remove_contract_members(<variable>): removes the warnings about members that contract_members.txt names from the list of

@@ -17,7 +17,8 @@
 ///     (except as described at BackwardPass).
 ///
 /// All tensors have the batch as outermost axis, with at least one row, and are in the back end's memory
-/// (`ViewOn<Backend, T>`). `state` is the back end's (backend.hpp).
+/// (`ViewOn<Backend, T>`). `x`, `y`, `dy` and `dx` never share memory. The old values of `y`, `gradients` and `dx` are
+/// undefined: overwrite, do not add. `state` is the back end's (backend.hpp).
 ///
 /// Only layers that do more than compute row by row have these members:
 ///
