@@ -51,6 +51,8 @@ static_assert(nn::StoredGradients::stores<Net::Layer<0>>);
 using Image = nn::Sequential<nn::Input<8, 8, 1>, nn::Conv2D<2, 3>, nn::Flatten, nn::Dense<9>>;
 static_assert(stored_by_batch_of_3<Image::Layer<0>> && stored_by_batch_of_3<Image::Layer<1>>);
 static_assert(!stored_by_batch_of_3<Image::Layer<2>>);
+// A product along the last axis has a row for each of 4 x 5 positions: 3 x 20 (8 + 9) >= 8 x 9.
+static_assert(stored_by_batch_of_3<nn::Sequential<nn::Input<4, 5, 8>, nn::Dense<9>>::Layer<0>>);
 static_assert(!nn::Network<Net, nn::Reference, double, Owned>::stores_gradients);
 static_assert(nn::Network<Net, nn::Reference, double>::stores_gradients);
 static_assert(nn::Network<Net, nn::Reference, double, nn::OwnerComputedGradients<1000>>::stores_gradients);
@@ -81,12 +83,12 @@ static_assert(!nn::HasLayout<Trainable> && !nn::HasLifetime<Trainable> && nn::de
               !nn::TakesGradients<Trainable, dist::ReplicaContext<dist::Default>>);
 
 /// Trains on synthetic data. Replica r of R gets rows [9 r / R, 9 (r + 1) / R) of 9, unless `first_rows` is at most 9.
-template <class Storage, class Strategy, class O>
+template <class Storage, class Model = Net, class Strategy, class O>
 std::vector<double> trained(Strategy& strategy, const O& function, int steps, std::size_t first_rows = 99) {
-  nn::Network<Net, nn::Reference, double, Storage> net{strategy, 5};
+  nn::Network<Model, nn::Reference, double, Storage> net{strategy, 5};
   nn::Optimizer optimizer{strategy, net, function};
   constexpr std::size_t rows = 9;
-  dist::Tensor<double> x{dist::Shape{rows, 40}};
+  dist::Tensor<double> x{Model::InputShape::shape().stacked(rows)};
   dist::Tensor<std::int32_t> labels{dist::Shape{rows}};
   const dist::RandomStream random{11};
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = random.uniform<double>(i) - 0.5;
@@ -148,6 +150,16 @@ TEST_CASE_TEMPLATE("gradients computed by their owners train like stored ones, o
     check_against_stored(dist::CentralStorage<dist::Cpu>{replicas}, function);
   }
   check_against_stored(dist::Mirrored<dist::RingAllReduce>{3}, function);
+}
+
+TEST_CASE("owners compute gradients of a layer on several axes, and without bias") {
+  using Positions = nn::Sequential<nn::Input<2, 20>, nn::Dense<50, nn::Relu, nn::GlorotUniform, nn::NoBias>,
+                                   nn::Flatten, nn::Dense<4>>;
+  static_assert(!stored_by_batch_of_3<Positions::Layer<0>> && !stored_by_batch_of_3<Positions::Layer<2>>);
+  dist::Mirrored<dist::ThreadAllReduce> strategy{2};
+  const nn::Adam function{.learning_rate = 0.01f};
+  check_equal(trained<Owned, Positions>(strategy, function, 6),
+              trained<nn::StoredGradients, Positions>(strategy, function, 6));
 }
 
 TEST_CASE("elementwise options work with owner-computed gradients") {

@@ -16,9 +16,10 @@
 /// - `forward(state, x, kernel, bias, y)`, including the geometry's activation, which HasGradientOfOutput;
 /// - `parameter_gradients(state, x, dy, kernel_gradient, bias_gradient)` overwrites both;
 /// - `input_gradient(state, dy, kernel, dx)` overwrites dx.
+/// If `Geometry::has_bias` is false, the bias and its gradient are empty views.
 ///
 /// MaxPool2D<Geometry, T>, AveragePool2D<Geometry, T>, GlobalMaxPool2D<Image, T> and GlobalAveragePool2D<Image, T>,
-/// which ignore padding:
+/// which ignore padding, unless AveragePool2D's `Geometry::counts_padding`:
 /// - `forward(state, x, y)`;
 /// - `input_gradient(state, x, dy, dx)`, after a `forward` with this x, overwrites dx.
 ///

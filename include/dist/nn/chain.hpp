@@ -142,7 +142,8 @@ class Chain {
   template <std::size_t Index>
   [[nodiscard]] kernels::DenseBatch<T> dense_batch() {
     static_assert(!stores<Index>);
-    return {output(Index).data(), output_gradient(Index + 1).data(), rows()};
+    const View<const T> x = output(Index);
+    return {x.data(), output_gradient(Index + 1).data(), x.size() / Net::template Layer<Index>::Geometry::inputs};
   }
   [[nodiscard]] std::size_t rows() const noexcept { return x_.rows(); }
 

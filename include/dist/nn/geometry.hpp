@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
+#include <dist/core/config.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
 
@@ -41,10 +43,15 @@ struct Pad {
 };
 
 /// The sizes of a dense layer.
-template <std::size_t Inputs, std::size_t Units, class ActivationFunction>
+template <std::size_t Inputs, std::size_t Units, class ActivationFunction, bool HasBias = true>
 struct DenseGeometry {
   /// The activation that the kernel applies.
   using Activation = ActivationFunction;
+  /// One row of the product.
+  using Input = StaticShape<Inputs>;
+  /// One row of its result.
+  using Output = StaticShape<Units>;
+  static constexpr bool has_bias = HasBias;      ///< false: no bias is added
   static constexpr std::size_t inputs = Inputs;  ///< elements of an input row
   static constexpr std::size_t units = Units;    ///< elements of an output row
 
@@ -128,10 +135,19 @@ struct WindowGeometry {
 
 /// A convolution. Channels and filters are divided into consecutive `groups`; filters see their group's channels.
 template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
-          class ActivationFunction, std::size_t Groups = 1>
+          class ActivationFunction, std::size_t Groups = 1, bool HasBias = true>
 struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+ private:
+  using Windows = WindowGeometry<Image, Window, Stride, Padding>;
+
+ public:
   /// The activation that the kernel applies.
   using Activation = ActivationFunction;
+  /// An image.
+  using Input = Image;
+  /// The result of an image.
+  using Output = StaticShape<Windows::output_height, Windows::output_width, Filters>;
+  static constexpr bool has_bias = HasBias;        ///< false: no bias is added
   static constexpr std::size_t filters = Filters;  ///< channels of the output
   static constexpr std::size_t groups = Groups;    ///< 1: each filter sees all channels
   static constexpr std::size_t group_channels = Image::template extent<2> / Groups;  ///< channels that a filter sees
@@ -139,15 +155,26 @@ struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
 
   /// Returns the sizes as text, for messages.
   [[nodiscard]] static std::string describe() {
-    const std::string all =
-        concat(WindowGeometry<Image, Window, Stride, Padding>::describe(), ", ", filters, " filters");
+    const std::string all = concat(Windows::describe(), ", ", filters, " filters");
     return groups == 1 ? all : concat(all, " in ", groups, " groups");
   }
 };
 
-/// A pooling layer.
-template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid>
-struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {};
+/// The mean of a window excludes padding, as in TensorFlow.
+struct ExcludePadding {};
+/// The mean of a window counts padding as zeros: PyTorch's `count_include_pad`.
+struct CountPadding {};
+
+/// A pooling layer. `Counting` is ExcludePadding or CountPadding.
+template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid, class Counting = ExcludePadding>
+struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+  static constexpr bool counts_padding = std::is_same_v<Counting, CountPadding>;
+
+  /// The number of elements in the mean of a window that covers `rows` x `columns` elements of the image.
+  [[nodiscard]] static DIST_HD constexpr std::size_t counted(std::size_t rows, std::size_t columns) {
+    return counts_padding ? Window * Window : rows * columns;
+  }
+};
 
 /// Pooling over all pixels of an ImageGeometry: one window over a column of pixels.
 template <class Image>

@@ -54,8 +54,8 @@ namespace detail {
 
 template <class Geometry>
 inline constexpr bool is_dense_geometry = false;
-template <std::size_t Inputs, std::size_t Units, class Activation>
-inline constexpr bool is_dense_geometry<DenseGeometry<Inputs, Units, Activation>> = true;
+template <std::size_t Inputs, std::size_t Units, class Activation, bool has_bias>
+inline constexpr bool is_dense_geometry<DenseGeometry<Inputs, Units, Activation, has_bias>> = true;
 
 /// A placed layer that is a matrix product, whose kernel gradient follows from its input and its output's gradient.
 template <class Layer>
@@ -68,7 +68,8 @@ template <class Layer>
 [[nodiscard]] constexpr bool activations_are_smaller(std::size_t batch) {
   if constexpr (DenseLayer<Layer>) {
     using Geometry = typename Layer::Geometry;
-    return batch * (Geometry::inputs + Geometry::units) < Geometry::inputs * Geometry::units;
+    const std::size_t rows = batch * (Layer::Output::elements / Geometry::units);
+    return rows * (Geometry::inputs + Geometry::units) < Geometry::inputs * Geometry::units;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <dist/core/random.hpp>
@@ -26,7 +27,15 @@ struct Zeros {
   }
 };
 
+/// In place of a bias initialiser: the layer has no bias (Keras' `use_bias=False`), as before a normalisation, which
+/// would remove it.
+struct NoBias {};
+
 namespace detail {
+
+/// True for the initialiser of a bias, false for NoBias.
+template <class BiasInitializer>
+inline constexpr bool has_bias = !std::is_same_v<BiasInitializer, NoBias>;
 
 // The compiler's square root: `<cmath>` is slow to compile.
 [[nodiscard]] inline double square_root(double x) { return __builtin_sqrt(x); }

@@ -486,10 +486,10 @@ class Network {
       for_each_part<Layer + 1, Begin>(stored, owned);
     } else {
       constexpr std::size_t kernel = Net::parameters[Net::first_parameter[Layer]].offset;
-      constexpr std::size_t bias = Net::parameters[Net::first_parameter[Layer] + 1].offset;
+      constexpr std::size_t after = kernel + padded(Net::parameters[Net::first_parameter[Layer]].shape.elements());
       stored.template operator()<IndexRange{Begin, kernel}>();
       owned.template operator()<Layer, kernel>();
-      for_each_part<Layer + 1, bias>(stored, owned);
+      for_each_part<Layer + 1, after>(stored, owned);
     }
   }
   template <IndexRange Range, class Replica, class Update>

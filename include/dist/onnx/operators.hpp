@@ -153,9 +153,9 @@ template <class Bound, class Function, class Weights>
   Value y = graph.channels_first(x);
   auto attributes = attributes_of_windows<Geometry>();
   attributes.push_back({"group", static_cast<std::int64_t>(Geometry::groups)});
-  const std::string weight = graph.parameter(kernel.name, TensorView<const T>{filters});
-  const std::string bias = add_parameter(graph, weights.parameters.next());
-  y.name = graph.node("Conv", {y.name, weight, bias}, attributes);
+  std::vector<std::string> inputs{y.name, graph.parameter(kernel.name, TensorView<const T>{filters})};
+  if constexpr (Geometry::has_bias) inputs.push_back(add_parameter(graph, weights.parameters.next()));
+  y.name = graph.node("Conv", inputs, attributes);
   return activated<Function, T>(graph, y);
 }
 
@@ -269,15 +269,20 @@ struct ActivationOperator<nn::GeluTanh> {
   }
 };
 
-/// MatMul and Add.
+/// MatMul, and Add unless it has no bias.
 template <std::size_t Units, class Function, class KernelInitializer, class BiasInitializer>
 struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
+    Value y = graph.channels_last(x);
     const auto kernel = weights.parameters.next();
-    const auto bias = weights.parameters.next();
-    const Value y{detail::add_product(graph, x.name, kernel, bias, Bound::Geometry::inputs, Units), Shape{Units}};
+    if constexpr (Bound::Geometry::has_bias) {
+      const auto bias = weights.parameters.next();
+      y.name = detail::add_product(graph, y.name, kernel, bias, Bound::Geometry::inputs, Units);
+    } else {
+      y.name = graph.node("MatMul", {y.name, detail::add_parameter(graph, kernel)});
+    }
     return detail::activated<Function, T>(graph, y);
   }
 };
@@ -311,11 +316,13 @@ struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
   }
 };
 /// AveragePool.
-template <std::size_t Window, std::size_t Stride, class Padding>
-struct Operator<nn::AveragePool2D<Window, Stride, Padding>> {
+template <std::size_t Window, std::size_t Stride, class Padding, class Counting>
+struct Operator<nn::AveragePool2D<Window, Stride, Padding, Counting>> {
   template <class Bound>
   static Value add(Graph& graph, const Value& x, auto&) {
-    return detail::add_on_images(graph, x, "AveragePool", detail::attributes_of_windows<typename Bound::Geometry>());
+    auto attributes = detail::attributes_of_windows<typename Bound::Geometry>();
+    if constexpr (Bound::Geometry::counts_padding) attributes.push_back({"count_include_pad", std::int64_t{1}});
+    return detail::add_on_images(graph, x, "AveragePool", attributes);
   }
 };
 /// GlobalAveragePool.

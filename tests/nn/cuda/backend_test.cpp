@@ -20,6 +20,7 @@
 #include <dist/core/float16.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/device/cpu.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/cuda/embedding.cuh>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
@@ -62,12 +63,13 @@ static_assert(std::is_same_v<dist::nn::CuDnn, dist::nn::Cuda>);  // the name bef
 
 namespace {
 
-using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn::Same>,
+using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::NoBias>,
                            nn::BatchNormalization<nn::SynchronizedStatistics>, nn::MaxPool2D<2>, nn::Flatten,
                            nn::Dense<17, nn::Relu>, nn::Dense<9>, nn::ReLU, nn::Dense<3>>;
 // A model of texts of 20 words, and then of the images computed from them.
 using Words = nn::Sequential<
-    nn::Input<20>, nn::Embedding<19, 4>, nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>,
+    nn::Input<20>, nn::Embedding<19, 4>, nn::LayerNormalization<>, nn::Dense<6, nn::Tanh>,
+    nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>,
     nn::Dropout<10>, nn::Reshape<5, 4, 4>, nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same>, nn::GroupNormalization<2>,
     nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<2, 1, nn::Same>,
     nn::Concatenate<nn::GlobalAveragePool2D, nn::GlobalMaxPool2D, nn::Sequential<nn::Flatten, nn::Softmax>>,

@@ -34,6 +34,14 @@ TEST_CASE("convolutions in programs and their gradients match the plain loops") 
   dist_test::check_emitted<Net>({{3}});
 }
 
+TEST_CASE("layers without bias, and dense layers on several axes, match the plain loops in programs") {
+  using Net =
+      nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu, 1, nn::Valid, nn::GlorotUniform, nn::NoBias>,
+                     nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same, 2, nn::GlorotUniform, nn::NoBias>,
+                     nn::Dense<4, nn::Relu>, nn::Dense<3, nn::Tanh, nn::GlorotUniform, nn::NoBias>>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
 TEST_CASE("convolutions and dense layers in programs round their factors like the plain loops (spec P22)") {
   // A small network, so that no number is close to the middle of two 16-bit numbers.
   using Net = nn::Sequential<nn::Input<4, 3, 2>, nn::Conv2D<2, 2, nn::Relu>,
@@ -45,6 +53,7 @@ TEST_CASE("pooling in programs ignores padding, and chooses the first of several
   using Padded =
       nn::Sequential<nn::Input<6, 5, 2>,
                      nn::Add<nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<3, 2, nn::Same>,
+                             nn::AveragePool2D<3, 2, nn::Same, nn::CountPadding>,
                              nn::Sequential<nn::MaxPool2D<2, 1, nn::Pad<1, 0>>, nn::AveragePool2D<2, 2, nn::Same>>>>;
   using Whole = nn::Concatenate<nn::Sequential<nn::MaxPool2D<2>, nn::Flatten>, nn::GlobalAveragePool2D,
                                 nn::GlobalMaxPool2D, nn::Sequential<nn::AveragePool2D<2>, nn::GlobalMaxPool2D>>;

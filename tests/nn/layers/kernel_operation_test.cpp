@@ -6,6 +6,8 @@
 
 #include <dist/device/cpu.hpp>
 #include <dist/nn/activation.hpp>
+#include <dist/nn/geometry.hpp>
+#include <dist/nn/initializer.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,13 +17,20 @@ namespace nn = dist::nn;
 
 namespace {
 
+using Geometry = nn::DenseGeometry<1, 1, nn::Relu>;
+
 /// A back end that records its calls.
 struct Recorder {
   using Device = dist::Cpu;
   using State = std::string;
   struct Kernel {
-    void forward(State& calls, auto&&...) { calls += "forward "; }
-    void parameter_gradients(State& calls, auto&&...) { calls += "parameters "; }
+    void forward(State& calls, auto x, auto, auto bias, auto) {
+      calls += bias.size() > 0 ? "forward " : "forward without bias ";
+      if (x.rows() > 1) calls += "of several rows ";
+    }
+    void parameter_gradients(State& calls, auto, auto, auto, auto bias) {
+      calls += bias.size() > 0 ? "parameters " : "kernel ";
+    }
     void bias_gradient(State& calls, auto&&...) { calls += "bias "; }
     void input_gradient(State& calls, auto&&...) { calls += "input "; }
   };
@@ -49,7 +58,7 @@ struct Recorder {
 }  // namespace
 
 TEST_CASE("backward applies the activation's gradient first, in place, and the input gradient only on request") {
-  nn::detail::KernelOperation<Recorder, Recorder::Kernel, nn::Relu, float> operation;
+  nn::detail::KernelOperation<Recorder, Recorder::Kernel, Geometry, nn::Relu, float> operation;
   std::string calls;
   std::vector<float> memory(1);
   const dist::TensorView<float> any{memory.data(), dist::Shape{1}};
@@ -64,7 +73,7 @@ TEST_CASE("backward applies the activation's gradient first, in place, and the i
 }
 
 TEST_CASE("a layer keeps the activation's input if its gradient needs it, and this activation is never fused") {
-  using Operation = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, dist_test::Square, float>;
+  using Operation = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, Geometry, dist_test::Square, float>;
   static_assert(std::same_as<nn::detail::ActivationOfKernel<dist_test::Square>, nn::Linear>);
   static_assert(Operation::fuses<nn::Relu> && !Operation::fuses<dist_test::Square>);
   Operation operation;
@@ -79,8 +88,8 @@ TEST_CASE("a layer keeps the activation's input if its gradient needs it, and th
 }
 
 TEST_CASE("a fused backward pass runs the requested parts, and fuses the activations of this and the preceding layer") {
-  using Plain = nn::detail::KernelOperation<Recorder, Recorder::Kernel, nn::Relu, float>;
-  using Fusing = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, nn::Relu, float>;
+  using Plain = nn::detail::KernelOperation<Recorder, Recorder::Kernel, Geometry, nn::Relu, float>;
+  using Fusing = nn::detail::KernelOperation<Recorder, Recorder::FusingKernel, Geometry, nn::Relu, float>;
   static_assert(std::same_as<Fusing::Activation, nn::Relu>);
   static_assert(Fusing::fuses<nn::Relu> && !Plain::fuses<nn::Relu>);
   Fusing operation;
@@ -100,4 +109,27 @@ TEST_CASE("a fused backward pass runs the requested parts, and fuses the activat
   CHECK(calls_of(nn::BackwardPass<true, true, false, nn::Relu>{}) == "activation parameters masked input ");
   CHECK(calls_of(nn::BackwardPass<true, false, true, nn::Relu>{}) == "bias masked input ");
   CHECK(calls_of(nn::BackwardPass<true, false, false, nn::Linear, false>{}) == "activation input ");
+}
+
+TEST_CASE("a layer without bias has one parameter, and gives its kernel an empty bias") {
+  using NoBias = nn::DenseGeometry<1, 1, nn::Relu, nn::detail::has_bias<nn::NoBias>>;
+  static_assert(nn::detail::kernel_and_bias<NoBias>({1, 1}, 1).size() == 1);
+  static_assert(nn::detail::kernel_and_bias<Geometry>({1, 1}, 1).size() == 2);
+  nn::detail::KernelOperation<Recorder, Recorder::Kernel, NoBias, nn::Relu, float> operation;
+  std::string calls;
+  std::vector<float> memory(1);
+  const dist::TensorView<float> any{memory.data(), dist::Shape{1}};
+  operation.forward(calls, any, {any}, any);
+  operation.backward<true>(calls, any, {any}, any, any, {any}, any);
+  operation.fused_backward<nn::BackwardPass<true, false>>(calls, any, {any}, any, any, {any}, any);
+  CHECK(calls == "forward without bias activation kernel input activation input ");
+}
+
+TEST_CASE("all axes before the kernel's own are rows of the kernel") {
+  nn::detail::KernelOperation<Recorder, Recorder::Kernel, Geometry, nn::Relu, float> operation;
+  std::string calls;
+  std::vector<float> memory(6);
+  const dist::TensorView<float> batch{memory.data(), dist::Shape{1, 3, 2, 1}};
+  operation.forward(calls, batch, {batch, batch}, batch);
+  CHECK(calls == "forward of several rows ");
 }

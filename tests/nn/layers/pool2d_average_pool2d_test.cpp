@@ -28,6 +28,15 @@ TEST_CASE("AveragePool2D excludes padding from the mean") {
   CHECK(layer.backward({4, 8, 2, 7}) == List{1, 1, 4, 1, 1, 4, 1, 1, 7});
 }
 
+TEST_CASE("AveragePool2D counts padding as zeros with CountPadding, like PyTorch") {
+  dist_test::BoundLayer<nn::AveragePool2D<2, 2, nn::Pad<1>, nn::CountPadding>, dist::StaticShape<2, 2, 1>> layer;
+  CHECK(layer.forward({4, 8,  //
+                       12, 16}) == List{1, 2, 3, 4});
+  CHECK(layer.backward({4, 8, 12, 16}) == List{1, 2, 3, 4});
+  dist_test::BoundLayer<nn::AveragePool2D<2, 2, nn::Pad<1>>, dist::StaticShape<2, 2, 1>> excluded;
+  CHECK(excluded.forward({4, 8, 12, 16}) == List{4, 8, 12, 16});
+}
+
 TEST_CASE("the output shape of AveragePool2D follows from window, stride and padding") {
   CHECK(std::is_same_v<nn::AveragePool2D<2>::On<dist::StaticShape<26, 27, 32>>::Output, dist::StaticShape<13, 13, 32>>);
   CHECK(std::is_same_v<nn::AveragePool2D<3, 2, nn::Same>::On<dist::StaticShape<7, 8, 1>>::Output,

@@ -6,6 +6,7 @@
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
@@ -35,6 +36,19 @@ TEST_CASE("networks by oneDNN match the plain loops") {
                                nn::MaxPool2D<2>, nn::Conv2D<6, 3, nn::Relu>, nn::Flatten, nn::Dense<10>>;
   dist_test::check_against<Cnn, nn::OneDnn, nn::Reference>({16, 7, 0, 16});
   dist_test::check_against<Mixed, nn::OneDnn, nn::Reference>({4, 1, 9});
+}
+
+TEST_CASE("dense layers on several axes and layers without bias by oneDNN match the plain loops") {
+  // Convolutions by products and by primitives, and a product in two halves.
+  using Images =
+      nn::Sequential<nn::Input<4, 8, 8>, nn::Dense<6, nn::Relu, nn::GlorotUniform, nn::NoBias>,
+                     nn::Conv2D<8, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::NoBias>,
+                     nn::DepthwiseConv2D<3, nn::Tanh, 2, nn::Same, 2, nn::GlorotUniform, nn::NoBias>, nn::Dense<3>,
+                     nn::Conv2D<4, 2, nn::Linear, 1, nn::Valid, nn::GlorotUniform, nn::NoBias>>;
+  using Long = nn::Sequential<nn::Input<4100>, nn::Dense<5, nn::Relu, nn::GlorotUniform, nn::NoBias>>;
+  dist_test::check_against<Images, nn::OneDnn, nn::Reference>({5, 1, 0, 3});
+  dist_test::check_against<Long, nn::OneDnn, nn::Reference>({3});
+  dist_test::check_gradients<Images, nn::Reference>(1);
 }
 
 TEST_CASE("concurrent replicas compute the same as a single replica") {

@@ -86,19 +86,20 @@ class Conv2D {
     DIST_CUDNN_CHECK(cudnnConvolutionForward(state.dnn(), &one, plan.images.get(), padded(state, x, parts),
                                              plan.kernel.get(), parts.kernel, plan.convolution.get(), plan.algorithm,
                                              parts.work, plan.bytes, &zero, plan.outputs.get(), y.data()));
-    state.queue().for_each({0, y.size()}, AddBias<typename G::Activation, T>{y.data(), bias.data(), G::filters});
+    finish_products<G>(state, y, bias);
   }
 
   void parameter_gradients(State& state, View<const T> x, View<const T> dy, View<T> kernel_gradient,
-                           View<T> bias_gradient) {
+                           [[maybe_unused]] View<T> bias_gradient) {
     auto& plan = kernel_gradient_.for_rows(x.rows(), [&] { return Plan<KernelGradient>{state, x.rows()}; });
     const Parts parts = parts_of(state, x.rows(), plan.bytes);
     DIST_CUDNN_CHECK(cudnnConvolutionBackwardFilter(
         state.dnn(), &one, plan.images.get(), padded(state, x, parts), plan.outputs.get(), dy.data(),
         plan.convolution.get(), plan.algorithm, parts.work, plan.bytes, &zero, plan.kernel.get(), parts.kernel));
     transpose(state, parts.kernel, kernel_gradient.data(), G::filters, taps);
-    sum_columns(state, dy.size() / G::filters, G::filters, SumOfElements<T>{dy.data(), G::filters},
-                bias_gradient.data());
+    if constexpr (G::has_bias)
+      sum_columns(state, dy.size() / G::filters, G::filters, SumOfElements<T>{dy.data(), G::filters},
+                  bias_gradient.data());
   }
 
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {

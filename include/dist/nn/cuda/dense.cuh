@@ -24,15 +24,16 @@ class Dense {
   void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {
     multiply(state, CUBLAS_OP_N, CUBLAS_OP_N, units, rows_of(x), inputs, kernel.data(), units, x.data(), inputs,
              y.data(), units);
-    state.queue().for_each({0, y.size()},
-                           AddBias<typename Geometry::Activation, T>{y.data(), bias.data(), Geometry::units});
+    finish_products<Geometry>(state, y, bias);
   }
 
   void parameter_gradients(State& state, View<const T> x, View<const T> dy, View<T> kernel_gradient,
-                           View<T> bias_gradient) {
+                           [[maybe_unused]] View<T> bias_gradient) {
     multiply(state, CUBLAS_OP_N, CUBLAS_OP_T, units, inputs, rows_of(x), dy.data(), units, x.data(), inputs,
              kernel_gradient.data(), units);
-    sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data(), Geometry::units}, bias_gradient.data());
+    if constexpr (Geometry::has_bias)
+      sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data(), Geometry::units},
+                  bias_gradient.data());
   }
 
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {

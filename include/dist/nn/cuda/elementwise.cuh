@@ -43,6 +43,16 @@ struct AddBias {
   DIST_HD void operator()(std::size_t i) const { y[i] = Function::apply(y[i] + bias[i % size]); }
 };
 
+/// Adds the bias of a layer's geometry, if it has one, to the products in y, and applies the activation.
+template <class Geometry, class T>
+void finish_products(State& state, View<T> y, [[maybe_unused]] View<const T> bias) {
+  using Function = typename Geometry::Activation;
+  if constexpr (Geometry::has_bias)
+    state.queue().for_each({0, y.size()}, AddBias<Function, T>{y.data(), bias.data(), bias.size()});
+  else if constexpr (!std::is_same_v<Function, Linear>)
+    state.queue().for_each({0, y.size()}, ApplyTo<Function, T>{y.data(), y.data()});
+}
+
 /// y = Function(x) for any function; cuDNN only has its own.
 template <class Function, class T>
 class Elementwise {

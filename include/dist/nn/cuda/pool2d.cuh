@@ -97,7 +97,7 @@ class MaxPool2D {
   }
 };
 
-/// Writes the mean of a window inside the image.
+/// Writes the mean of a window.
 template <class Geometry, class T>
 struct TakeMean {
   using G = Geometry;
@@ -113,7 +113,7 @@ struct TakeMean {
     for (std::size_t row = rows.begin; row < rows.end; ++row)
       for (std::size_t column = columns.begin; column < columns.end; ++column)
         sum += x[((first_row + row) * G::width + column) * G::channels + channel];
-    y[i] = sum / static_cast<T>((rows.end - rows.begin) * (columns.end - columns.begin));
+    y[i] = sum / static_cast<T>(G::counted(rows.end - rows.begin, columns.end - columns.begin));
   }
 };
 
@@ -135,13 +135,13 @@ struct GradientOfMean {
         const IndexRange down = reference::inside<G>(row, G::pad_top, G::height);
         const IndexRange right = reference::inside<G>(column, G::pad_left, G::width);
         sum += dy[((first_row + row) * G::output_width + column) * G::channels + channel] /
-               static_cast<T>((down.end - down.begin) * (right.end - right.begin));
+               static_cast<T>(G::counted(down.end - down.begin, right.end - right.begin));
       }
     dx[i] = sum;
   }
 };
 
-/// The mean of each window inside the image, per channel.
+/// The mean of each window, per channel.
 template <class Geometry, class T>
 class AveragePool2D {
  public:

@@ -2,7 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
-#include <type_traits>
+#include <tuple>
 
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
@@ -29,6 +29,15 @@ template <class Function, hlo::TracedArray X>
   }
 }
 
+/// Adds a layer's bias, if it has one, along the last axis of its products, and applies the activation. `parameters` are
+/// the kernel and the bias.
+template <class Function, class Arguments, hlo::TracedArray Y, class Parameters>
+[[nodiscard]] Y finished_products(const Arguments& arguments, Y products, const Parameters& parameters) {
+  if constexpr (std::tuple_size_v < Parameters >> 1)
+    products = products + hlo::broadcast<Y, Y::rank - 1>(std::get<1>(parameters));
+  return activated<Function>(arguments.of_factors(products));
+}
+
 }  // namespace detail
 
 /// The lowering of nn::Activate and nn::ReLU.
@@ -48,10 +57,9 @@ struct Lowering<Dense<Units, Function, KernelInitializer, BiasInitializer>> {
 
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
-    const auto& [kernel, bias] = parameters;
-    const auto products = hlo::contract<1, 0>(arguments.factor(x), arguments.factor(kernel));
-    using Y = std::remove_const_t<decltype(products)>;
-    return detail::activated<Activation>(arguments.of_factors(products + hlo::broadcast<Y, 1>(bias)));
+    const auto kernel = arguments.factor(std::get<0>(parameters));
+    return detail::finished_products<Activation>(arguments, hlo::contract<X::rank - 1, 0>(arguments.factor(x), kernel),
+                                                 parameters);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 
 #include <dist/core/reduce_op.hpp>
@@ -26,14 +27,13 @@ using WindowsOfRows = hlo::Windows<Geometry::window, Geometry::stride, Geometry:
 template <class Geometry>
 using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
 
-/// Correlates images with kernels, then applies bias and activation.
+/// Correlates images with kernels, then applies the bias of `parameters` and the activation.
 template <class Function, class Geometry, class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel,
-          hlo::TracedArray Bias>
-[[nodiscard]] auto convolved(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
+          class Parameters>
+[[nodiscard]] auto convolved(const Arguments& arguments, X x, Kernel kernel, const Parameters& parameters) {
   const auto products = hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(arguments.factor(x),
                                                                                               arguments.factor(kernel));
-  using Y = std::remove_const_t<decltype(products)>;
-  return activated<typename Applied<Function>::Type>(arguments.of_factors(products + hlo::broadcast<Y, 3>(bias)));
+  return finished_products<typename Applied<Function>::Type>(arguments, products, parameters);
 }
 
 template <class Geometry, class Op, hlo::TracedArray X>
@@ -49,8 +49,7 @@ template <std::size_t Filters, std::size_t Window, class Function, std::size_t S
 struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
-    const auto& [kernel, bias] = parameters;
-    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, kernel, bias);
+    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, std::get<0>(parameters), parameters);
   }
 };
 
@@ -60,10 +59,9 @@ template <std::size_t Window, class Function, std::size_t Stride, class Padding,
 struct Lowering<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
-    const auto& [kernel, bias] = parameters;
     // One group per channel, whose kernels are already contiguous.
-    return detail::convolved<Function, typename Bound::Geometry>(
-        arguments, x, hlo::reshape<Window, Window, 1, Bound::channels * Multiplier>(kernel), bias);
+    const auto kernel = hlo::reshape<Window, Window, 1, Bound::channels * Multiplier>(std::get<0>(parameters));
+    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, kernel, parameters);
   }
 };
 
@@ -77,18 +75,22 @@ struct Lowering<MaxPool2D<Window, Stride, Padding>> {
 };
 
 /// The lowering of nn::AveragePool2D.
-template <std::size_t Window, std::size_t Stride, class Padding>
-struct Lowering<AveragePool2D<Window, Stride, Padding>> {
+template <std::size_t Window, std::size_t Stride, class Padding, class Counting>
+struct Lowering<AveragePool2D<Window, Stride, Padding, Counting>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments&, X x, const Parameters&, State&) {
     using G = typename Bound::Geometry;
     using T = typename X::Element;
     const auto sums = detail::pooled<G>(sum, x);
-    using Y = std::remove_const_t<decltype(sums)>;
-    // XLA counts a window's elements inside the image at compile time.
-    const hlo::Traced<T, 1, G::height, G::width, 1> one{1};
-    const auto counts = hlo::reshape<G::output_height, G::output_width>(detail::pooled<G>(sum, one));
-    return sums / hlo::broadcast<Y, 1, 2>(counts);
+    if constexpr (G::counts_padding) {
+      return sums / static_cast<T>(G::window * G::window);
+    } else {
+      using Y = std::remove_const_t<decltype(sums)>;
+      // XLA counts a window's elements inside the image at compile time.
+      const hlo::Traced<T, 1, G::height, G::width, 1> one{1};
+      const auto counts = hlo::reshape<G::output_height, G::output_width>(detail::pooled<G>(sum, one));
+      return sums / hlo::broadcast<Y, 1, 2>(counts);
+    }
   }
 };
 

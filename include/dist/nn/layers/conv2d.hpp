@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -17,7 +16,8 @@
 namespace dist::nn {
 
 /// A convolution by `Filters` square kernels, with bias and activation, on rows [height, width, channels]; kernel
-/// [window, window, channels / groups, filters], not flipped, as in Keras. `Padding` is Valid, Same or Pad.
+/// [window, window, channels / groups, filters], not flipped, as in Keras. `Padding` is Valid, Same or Pad. With
+/// nn::NoBias as bias initialiser it has no bias.
 ///
 /// With `Groups`, each filter only reads the channels of its group. For one group per channel see DepthwiseConv2D.
 template <std::size_t Filters, std::size_t Window, class Function = Linear, std::size_t Stride = 1,
@@ -41,8 +41,8 @@ struct Conv2D {
     // Prevents further errors after a failed assertion.
     /// The StaticShape of an input row; another image after a failed assertion.
     using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
-    using Geometry =
-        Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>, Groups>;
+    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>,
+                                    Groups, detail::has_bias<BiasInitializer>>;
     static_assert(
         Geometry::channels % Groups == 0,
         "nn::Conv2D divides the channels of its input into groups of equal size: give a number of groups that "
@@ -51,11 +51,10 @@ struct Conv2D {
                   "nn::Conv2D's window is larger than its input image: use a smaller window, or padding nn::Same. The "
                   "arguments are nn::Conv2D<filters, window>");
     using Layer = Conv2D;
-    using Output = StaticShape<Geometry::output_height, Geometry::output_width, Filters>;
+    using Output = typename Geometry::Output;
     static constexpr std::string_view name = "conv2d";
-    static constexpr std::array parameters{
-        ParameterSpec{"kernel", Shape{Window, Window, Geometry::group_channels, Filters}},
-        ParameterSpec{"bias", Shape{Filters}}};
+    static constexpr auto parameters =
+        detail::kernel_and_bias<Geometry>(Shape{Window, Window, Geometry::group_channels, Filters}, Filters);
     static constexpr bool is_view = false;
 
     template <std::size_t Which, class T>
@@ -65,7 +64,8 @@ struct Conv2D {
     }
 
     template <class Backend, class T>
-    using Operation = detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Activation, T>;
+    using Operation =
+        detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Geometry, Activation, T>;
   };
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -18,7 +17,7 @@ namespace dist::nn {
 
 /// A separate convolution of each channel by `Multiplier` square kernels: nn::Conv2D with one group per channel;
 /// kernel [window, window, channels, multiplier]. Output c * multiplier + m belongs to channel c and its kernel m, as
-/// in Keras.
+/// in Keras. With nn::NoBias as bias initialiser it has no bias.
 template <std::size_t Window, class Function = Linear, std::size_t Stride = 1, class Padding = Valid,
           std::size_t Multiplier = 1, class KernelInitializer = GlorotUniform, class BiasInitializer = Zeros>
 struct DepthwiseConv2D {
@@ -38,8 +37,8 @@ struct DepthwiseConv2D {
     /// The number of channels of the input.
     static constexpr std::size_t channels = image_channels<In>;
     static constexpr std::string_view name = "depthwise_conv2d";
-    static constexpr std::array parameters{ParameterSpec{"kernel", Shape{Window, Window, channels, Multiplier}},
-                                           ParameterSpec{"bias", Shape{Multiplier * channels}}};
+    static constexpr auto parameters = detail::kernel_and_bias<typename On::Geometry>(
+        Shape{Window, Window, channels, Multiplier}, Multiplier* channels);
 
     /// Keras' fans, which include channels and multiplier.
     template <std::size_t Which, class T>

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
 
+#include <dist/core/shape.hpp>
 #include <dist/nn/activation.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/layer.hpp>
@@ -22,10 +24,26 @@ concept FusesActivation = requires(Kernel kernel, typename Backend::State& state
 template <class Function>
 using ActivationOfKernel = std::conditional_t<HasGradientOfOutput<Function>, Function, Linear>;
 
-/// The Operation of layers with kernel, bias and activation. `Kernel` is the back end's operation, which applies
-/// ActivationOfKernel.
-template <class Backend, class Kernel, class Function, class T>
+/// The parameters of a layer with a kernel, and a bias if its geometry has one.
+template <class Geometry>
+[[nodiscard]] constexpr auto kernel_and_bias(const Shape& kernel, [[maybe_unused]] std::size_t bias) {
+  if constexpr (Geometry::has_bias)
+    return std::array{ParameterSpec{"kernel", kernel}, ParameterSpec{"bias", Shape{bias}}};
+  else
+    return std::array{ParameterSpec{"kernel", kernel}};
+}
+
+/// The Operation of layers with kernel, optional bias and activation. `Kernel` is the back end's operation of this
+/// geometry, which applies ActivationOfKernel. It takes batches of `Geometry::Input`, and all axes before these are
+/// its rows.
+template <class Backend, class Kernel, class Geometry, class Function, class T>
 class KernelOperation {
+  using State = typename Backend::State;
+  template <class Element>
+  using View = ViewOn<Backend, Element>;
+  template <class Element>
+  using Parameters = ParameterViewsOn<Backend, Element, Geometry::has_bias ? 2 : 1>;
+
  public:
   using Activation = Function;
   static constexpr bool skips_parameter_gradients = true;
@@ -34,53 +52,69 @@ class KernelOperation {
   template <class Before>
   static constexpr bool fuses = HasGradientOfOutput<Before>&& FusesActivation<Kernel, Before, Backend, T>;
 
-  void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
-               const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, T> y) {
+  void forward(State& state, View<const T> x, const Parameters<const T>& parameters, View<T> y) {
+    const View<const T> in = batch_of<typename Geometry::Input>(x);
+    const View<T> out = batch_of<typename Geometry::Output>(y);
     if constexpr (HasGradientOfOutput<Function>) {
-      kernel_.forward(state, x, parameters[0], parameters[1], y);
+      kernel_.forward(state, in, parameters[0], bias_of(parameters), out);
     } else {
       if (before_rows_ < y.rows()) {
         before_ = make_layer_memory<Backend, T>(queue_of<Backend>(state), y.size());
         before_rows_ = y.rows();
       }
-      const ViewOn<Backend, T> before{before_.data(), y.shape()};
-      kernel_.forward(state, x, parameters[0], parameters[1], before);
-      activation_.forward(state, before, y);
+      const View<T> before{before_.data(), out.shape()};
+      kernel_.forward(state, in, parameters[0], bias_of(parameters), before);
+      activation_.forward(state, before, out);
     }
   }
 
   template <bool InputGradient>
-  void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T> y,
-                ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
+  void backward(State& state, View<const T> x, const Parameters<const T>& parameters, View<const T> y, View<T> dy,
+                const Parameters<T>& gradients, View<T> dx) {
     fused_backward<BackwardPass<InputGradient>>(state, x, parameters, y, dy, gradients, dx);
   }
 
   template <class Pass>
-  void fused_backward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                      const ParameterViewsOn<Backend, const T, 2>& parameters, ViewOn<Backend, const T> y,
-                      ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 2>& gradients, ViewOn<Backend, T> dx) {
+  void fused_backward(State& state, View<const T> x, const Parameters<const T>& parameters, View<const T> y, View<T> dy,
+                      const Parameters<T>& gradients, View<T> dx) {
+    const View<const T> in = batch_of<typename Geometry::Input>(x);
+    const View<T> slope = batch_of<typename Geometry::Output>(dy);
     if constexpr (!HasGradientOfOutput<Function>) {
-      activation_.input_gradient(state, ViewOn<Backend, const T>{before_.data(), y.shape()}, dy, dy);
+      activation_.input_gradient(state, View<const T>{before_.data(), slope.shape()}, slope, slope);
     } else if constexpr (!Pass::activation_is_applied) {
-      activation_.input_gradient(state, y, dy, dy);
+      activation_.input_gradient(state, View<const T>{y.data(), slope.shape()}, slope, slope);
     }
     if constexpr (Pass::stores_kernel_gradient) {
-      kernel_.parameter_gradients(state, x, dy, gradients[0], gradients[1]);
-    } else if constexpr (Pass::stores_bias_gradient) {
-      kernel_.bias_gradient(state, dy, gradients[1]);
+      kernel_.parameter_gradients(state, in, slope, gradients[0], bias_of(gradients));
+    } else if constexpr (Pass::stores_bias_gradient && Geometry::has_bias) {
+      kernel_.bias_gradient(state, slope, gradients[1]);
     }
     if constexpr (Pass::input_gradient) {
+      const View<T> to{dx.data(), in.shape()};
       if constexpr (std::same_as<typename Pass::Before, Linear>) {
-        kernel_.input_gradient(state, dy, parameters[0], dx);
+        kernel_.input_gradient(state, slope, parameters[0], to);
       } else {
-        kernel_.template input_gradient<typename Pass::Before>(state, dy, parameters[0], x, dx);
+        kernel_.template input_gradient<typename Pass::Before>(state, slope, parameters[0], in, to);
       }
     }
   }
 
  private:
   struct Nothing {};
+
+  /// Returns the same elements, as a batch of `Row`.
+  template <class Row, class Element>
+  [[nodiscard]] static View<Element> batch_of(View<Element> view) {
+    return {view.data(), Row::shape().stacked(view.size() / Row::elements)};
+  }
+  /// Returns the bias, or its gradient; an empty view if the geometry has none.
+  template <class Element>
+  [[nodiscard]] static View<Element> bias_of([[maybe_unused]] const Parameters<Element>& parameters) {
+    if constexpr (Geometry::has_bias)
+      return parameters[1];
+    else
+      return {};
+  }
 
   Kernel kernel_;
   typename Backend::template Elementwise<Activation, T> activation_;

@@ -31,14 +31,15 @@ class PoolOperation {
 };
 
 /// MaxPool2D or AveragePool2D on rows of shape `In`. `Pooling` has the name and the kernel.
-template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding>
+template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding,
+          class Counting = ExcludePadding>
 struct BoundPool2D {
   static_assert(In::rank == 3,
                 "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], but their input has a "
                 "different number of axes: change nn::Input, or put nn::Reshape before them");
   // Prevents further errors after a failed assertion.
   using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
-  using Geometry = PoolGeometry<Image, Window, Stride, Padding>;
+  using Geometry = PoolGeometry<Image, Window, Stride, Padding, Counting>;
   static_assert(
       Geometry::output_height > 0 && Geometry::output_width > 0,
       "the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image: use a smaller window, "
@@ -114,15 +115,17 @@ struct MaxPool2D {
 };
 
 /// The mean of each square window, per channel, on rows [height, width, channels]. Padding Valid drops rows and
-/// columns that do not fill a window. With Same or Pad, windows extend over the border, and the mean excludes
-/// padding, as in TensorFlow.
-template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid>
+/// columns that do not fill a window. With Same or Pad, windows extend over the border. `Counting` is ExcludePadding or
+/// CountPadding.
+template <std::size_t Window, std::size_t Stride = Window, class Padding = Valid, class Counting = ExcludePadding>
 struct AveragePool2D {
   static_assert(Window > 0, "nn::AveragePool2D needs a window of at least one element");
   static_assert(Stride > 0, "nn::AveragePool2D needs a stride of at least one element");
+  static_assert(std::is_same_v<Counting, ExcludePadding> || std::is_same_v<Counting, CountPadding>,
+                "the last argument of nn::AveragePool2D is nn::ExcludePadding or nn::CountPadding");
 
   template <class In>
-  struct On : detail::BoundPool2D<AveragePool2D, detail::AveragePooling, In, Window, Stride, Padding> {};
+  struct On : detail::BoundPool2D<AveragePool2D, detail::AveragePooling, In, Window, Stride, Padding, Counting> {};
 };
 
 /// The mean of each channel; rows [height, width, channels] become [channels].

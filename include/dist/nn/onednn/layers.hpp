@@ -80,7 +80,7 @@ class Dense {
           [gradient](std::size_t first, std::span<const T> sums)
               DIST_INLINE_LAMBDA { std::copy_n(sums.data(), sums.size(), gradient + first); });
     }
-    this->bias_gradient(state, dy, bias_gradient);
+    if constexpr (Geometry::has_bias) this->bias_gradient(state, dy, bias_gradient);
   }
 
   void bias_gradient(State&, TensorView<const T> dy, TensorView<T> gradient) {
@@ -101,7 +101,7 @@ class Dense {
 
  private:
   using Activation = typename Geometry::Activation;
-  static constexpr DenseSizes sizes{Geometry::inputs, Geometry::units, &Geometry::describe};
+  static constexpr DenseSizes sizes{Geometry::inputs, Geometry::units, Geometry::has_bias, &Geometry::describe};
   /// True if blocks of the kernel's gradient have several panels of units.
   static constexpr bool is_wide = kernels::DenseKernelGradientBlock<Geometry::units, T>::most_units < Geometry::units;
   /// The own kernel reads dy for each 16 inputs.
@@ -212,7 +212,7 @@ class Conv2DPrimitives {
   using G = Geometry;
   static constexpr Conv2DSizes sizes{G::channels,     G::height,     G::width,     G::filters,  G::output_height,
                                      G::output_width, G::groups,     G::window,    G::stride,   G::pad_top,
-                                     G::pad_left,     G::pad_bottom, G::pad_right, &G::describe};
+                                     G::pad_left,     G::pad_bottom, G::pad_right, G::has_bias, &G::describe};
 
   Compiled forward_;
   Compiled kernel_gradient_;
@@ -239,8 +239,11 @@ class Conv2DProducts {
  public:
   void forward(State& state, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias,
                TensorView<T> y) {
-    for (std::size_t pixel = 0; pixel < x.rows() * output_pixels; ++pixel)
-      std::copy_n(bias.data(), G::filters, y.data() + pixel * G::filters);
+    if constexpr (G::has_bias)
+      for (std::size_t pixel = 0; pixel < x.rows() * output_pixels; ++pixel)
+        std::copy_n(bias.data(), G::filters, y.data() + pixel * G::filters);
+    else
+      std::fill_n(y.data(), y.size(), T{0});
     for_each_row([&](std::size_t output, std::size_t input, std::size_t weights, std::size_t inputs) {
       add_product(label, {x.data() + input, input_size}, {kernel.data() + weights, G::filters}, y.data() + output,
                   output_size, {x.rows(), inputs, G::filters});
@@ -255,8 +258,10 @@ class Conv2DProducts {
       add_product(label, {x.data() + input, input_size, 'T'}, {dy.data() + output, output_size},
                   kernel_gradient.data() + weights, G::filters, {inputs, x.rows(), G::filters});
     });
-    const kernels::DenseBatch<T> batch{nullptr, dy.data(), dy.rows() * output_pixels};
-    kernels::dense_bias_gradient<G::filters>(std::span{&batch, 1}, bias_gradient.data());
+    if constexpr (G::has_bias) {
+      const kernels::DenseBatch<T> batch{nullptr, dy.data(), dy.rows() * output_pixels};
+      kernels::dense_bias_gradient<G::filters>(std::span{&batch, 1}, bias_gradient.data());
+    }
   }
 
   void input_gradient(State&, TensorView<const T> dy, TensorView<const T> kernel, TensorView<T> dx) {

@@ -54,9 +54,11 @@ using Compiled = std::unique_ptr<OperationPlans, DeletePlans>;
 
 struct DenseSizes {
   std::size_t inputs, units;
+  bool has_bias;
   std::string (*describe)();
 };
-/// y = x · kernel + bias. All functions here throw OneDnnError.
+/// y = x · kernel + bias, without a bias if `sizes` say so, here and in convolutions. All functions here throw
+/// OneDnnError.
 void multiply(State& state, Compiled& compiled, const DenseSizes& sizes, std::size_t rows, const void* x,
               const void* kernel, const void* bias, void* y);
 /// kernel_gradient = xᵀ · dy.
@@ -66,6 +68,7 @@ void compute_kernel_gradient(State& state, Compiled& compiled, const DenseSizes&
 struct Conv2DSizes {
   std::size_t channels, height, width, filters, output_height, output_width, groups, window, stride;
   std::size_t pad_top, pad_left, pad_bottom, pad_right;
+  bool has_bias;
   std::string (*describe)();
 };
 /// A convolution of images in their plain layout. oneDNN chooses the layout of the small kernel, which is copied in

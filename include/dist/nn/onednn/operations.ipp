@@ -49,18 +49,17 @@ template <class Make>
   return compiled->for_rows(rows, [&] { return translated(label, make); });
 }
 
-/// The product of `columns` columns of x and as many kernel rows, with arguments x, kernel, y and, optionally, bias;
-/// without a bias it is added to y.
+/// The product of `columns` columns of x and as many kernel rows, with arguments x, kernel, y and, if `result` is new
+/// and the layer has one, bias.
 [[nodiscard]] DIST_INLINE Primitive part_of_product(const Label& label, Runtime& runtime, const DenseSizes& sizes,
-                                                    std::size_t rows, std::size_t columns, bool has_bias) {
+                                                    std::size_t rows, std::size_t columns, Result result) {
   const Descriptor x{{dim(rows), dim(columns)}, dnnl::memory::data_type::f32, Dims{dim(sizes.inputs), 1}};
   const Descriptor kernel = tensor({dim(columns), dim(sizes.units)}, Tag::ab);
   const Descriptor y = tensor({dim(rows), dim(sizes.units)}, Tag::ab);
+  const bool has_bias = sizes.has_bias && result == Result::is_new;
   const Descriptor bias = has_bias ? tensor({1, dim(sizes.units)}, Tag::ab) : Descriptor{};
-  const auto made =
-      matmul(runtime.engine(), x, kernel, bias, y, attributes(has_bias ? Result::is_new : Result::is_added));
+  const auto made = matmul(runtime.engine(), x, kernel, bias, y, attributes(result));
   const Primitive::Argument of_x{DNNL_ARG_SRC, x}, of_kernel{DNNL_ARG_WEIGHTS, kernel}, of_y{DNNL_ARG_DST, y};
-  if (!has_bias) return {label, runtime, made, {of_x, of_kernel, of_y}};
   return {label, runtime, made, {of_x, of_kernel, of_y, {DNNL_ARG_BIAS, bias}}};
 }
 
@@ -72,8 +71,9 @@ DIST_INLINE void multiply(State& state, Compiled& compiled, const DenseSizes& si
   const std::size_t half = sizes.inputs >= 4096 ? sizes.inputs / 2 : sizes.inputs;
   const Label label{"the matmul of nn::Dense", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
-    Plan made{part_of_product(label, runtime, sizes, rows, half, true)};
-    if (half < sizes.inputs) made.other = part_of_product(label, runtime, sizes, rows, sizes.inputs - half, false);
+    Plan made{part_of_product(label, runtime, sizes, rows, half, Result::is_new)};
+    if (half < sizes.inputs)
+      made.other = part_of_product(label, runtime, sizes, rows, sizes.inputs - half, Result::is_added);
     return made;
   });
   plan.primitive.execute(runtime, {x, kernel, y, bias});
@@ -109,7 +109,7 @@ DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const
 [[nodiscard]] DIST_INLINE Convolution convolution(const Conv2DSizes& sizes, std::size_t rows) {
   return {.src = tensor({dim(rows), dim(sizes.channels), dim(sizes.height), dim(sizes.width)}, Tag::nhwc),
           .weights = tensor(kernel_dims(sizes), Tag::any),
-          .bias = tensor({dim(sizes.filters)}, Tag::x),
+          .bias = sizes.has_bias ? tensor({dim(sizes.filters)}, Tag::x) : Descriptor{},
           .dst = tensor({dim(rows), dim(sizes.filters), dim(sizes.output_height), dim(sizes.output_width)}, Tag::nhwc),
           .strides = {dim(sizes.stride), dim(sizes.stride)},
           .before = {dim(sizes.pad_top), dim(sizes.pad_left)},
@@ -137,9 +137,9 @@ DIST_INLINE void convolve(State& state, Compiled& compiled, const Conv2DSizes& s
     const Descriptor weights = made.weights_desc();
     const Primitive::Argument of_x{DNNL_ARG_SRC, c.src}, of_bias{DNNL_ARG_BIAS, c.bias}, of_y{DNNL_ARG_DST, c.dst};
     return plan_with_copy(label, runtime, plain_kernel(sizes), weights,
-                          {label, runtime, made, {of_x, {DNNL_ARG_WEIGHTS, weights}, of_bias, of_y}});
+                          {label, runtime, made, {of_x, {DNNL_ARG_WEIGHTS, weights}, of_y, of_bias}});
   });
-  plan.primitive.execute(runtime, {x, plan.chosen_layout(runtime, kernel), bias, y});
+  plan.primitive.execute(runtime, {x, plan.chosen_layout(runtime, kernel), y, bias});
 }
 
 DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const Conv2DSizes& sizes, std::size_t rows,

@@ -49,6 +49,7 @@ class Primitive {
     dnnl::memory::desc descriptor;
   };
 
+  /// Leaves out an argument with a zero descriptor, such as the bias of a layer without one, which must be the last.
   /// Throws dnnl::error if oneDNN cannot create the primitive.
   Primitive(const Label& label, Runtime& runtime, const dnnl::primitive_desc_base& descriptor,
             std::initializer_list<Argument> arguments)
@@ -56,15 +57,16 @@ class Primitive {
     const auto scratchpad = descriptor.scratchpad_desc();
     runtime.reserve_scratchpad(scratchpad.get_size());
     add(runtime, {DNNL_ARG_SCRATCHPAD, scratchpad});
-    for (const Argument& argument : arguments) add(runtime, argument);
+    for (const Argument& argument : arguments)
+      if (!argument.descriptor.is_zero()) add(runtime, argument);
   }
 
-  /// Runs on `data`, one pointer per argument in the constructor's order; writes to the outputs. Throws OneDnnError.
+  /// Runs on `data`, one pointer per argument in the constructor's order; writes to the outputs. Ignores the pointer of
+  /// an argument that was left out. Throws OneDnnError.
   void execute(Runtime& runtime, std::initializer_list<const void*> data) {
-    DIST_EXPECT(data.size() + 1 == count_);
+    DIST_EXPECT(data.size() + 1 >= count_);
     set(0, runtime.scratchpad());
-    std::size_t index = 1;
-    for (const void* pointer : data) set(index++, pointer);
+    for (std::size_t index = 1; index < count_; ++index) set(index, data.begin()[index - 1]);
     check(
         dnnl_primitive_execute(primitive_.get(), runtime.stream().get(), static_cast<int>(count_), execution_.data()));
   }

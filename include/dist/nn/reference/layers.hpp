@@ -55,26 +55,30 @@ class Dense {
 
  public:
   template <class State>
-  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias, TensorView<T> y) {
+  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, [[maybe_unused]] TensorView<const T> bias,
+               TensorView<T> y) {
     for (std::size_t row = 0; row < x.rows(); ++row) {
       const T* const in = x.data() + row * inputs;
       T* const out = y.data() + row * units;
-      std::copy_n(bias.data(), units, out);
+      if constexpr (Geometry::has_bias)
+        std::copy_n(bias.data(), units, out);
+      else
+        std::fill_n(out, units, T{0});
       for (std::size_t i = 0; i < inputs; ++i) add_scaled(in[i], kernel.data() + i * units, out, units);
       for (std::size_t unit = 0; unit < units; ++unit) out[unit] = Geometry::Activation::apply(out[unit]);
     }
   }
 
   template <class State>
-  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
-                           TensorView<T> bias_gradient) {
+  void parameter_gradients([[maybe_unused]] State& state, TensorView<const T> x, TensorView<const T> dy,
+                           TensorView<T> kernel_gradient, [[maybe_unused]] TensorView<T> bias_gradient) {
     for (std::size_t i = 0; i < inputs; ++i) {
       T* const gradient = kernel_gradient.data() + i * units;
       std::fill_n(gradient, units, T{0});
       for (std::size_t row = 0; row < x.rows(); ++row)
         add_scaled(x.data()[row * inputs + i], dy.data() + row * units, gradient, units);
     }
-    this->bias_gradient(state, dy, bias_gradient);
+    if constexpr (Geometry::has_bias) this->bias_gradient(state, dy, bias_gradient);
   }
 
   template <class State>

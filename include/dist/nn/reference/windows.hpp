@@ -67,12 +67,16 @@ class Conv2D {
 
  public:
   template <class State>
-  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias, TensorView<T> y) {
+  void forward(State&, TensorView<const T> x, TensorView<const T> kernel, [[maybe_unused]] TensorView<const T> bias,
+               TensorView<T> y) {
     for (std::size_t image = 0; image < x.rows(); ++image) {
       const T* const in = x.data() + image * input_size;
       T* const out = y.data() + image * output_size;
-      for (std::size_t pixel = 0; pixel < output_pixels; ++pixel)
-        std::copy_n(bias.data(), filters, out + pixel * filters);
+      if constexpr (Geometry::has_bias)
+        for (std::size_t pixel = 0; pixel < output_pixels; ++pixel)
+          std::copy_n(bias.data(), filters, out + pixel * filters);
+      else
+        std::fill_n(out, output_size, T{0});
       for_each_tap<Geometry>([&](std::size_t to, std::size_t from, std::size_t tap) {
         for (std::size_t channel = 0; channel < channels; ++channel)
           add_scaled(in[from * channels + channel], kernel.data() + weights_of(tap, channel),
@@ -84,9 +88,9 @@ class Conv2D {
 
   template <class State>
   void parameter_gradients(State&, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
-                           TensorView<T> bias_gradient) {
+                           [[maybe_unused]] TensorView<T> bias_gradient) {
     std::fill_n(kernel_gradient.data(), kernel_gradient.size(), T{0});
-    std::fill_n(bias_gradient.data(), filters, T{0});
+    if constexpr (Geometry::has_bias) std::fill_n(bias_gradient.data(), filters, T{0});
     for (std::size_t image = 0; image < x.rows(); ++image) {
       const T* const in = x.data() + image * input_size;
       const T* const out = dy.data() + image * output_size;
@@ -95,8 +99,9 @@ class Conv2D {
           add_scaled(in[from * channels + channel], out + to * filters + first_filter(channel),
                      kernel_gradient.data() + weights_of(tap, channel), group_filters);
       });
-      for (std::size_t pixel = 0; pixel < output_pixels; ++pixel)
-        add(out + pixel * filters, bias_gradient.data(), filters);
+      if constexpr (Geometry::has_bias)
+        for (std::size_t pixel = 0; pixel < output_pixels; ++pixel)
+          add(out + pixel * filters, bias_gradient.data(), filters);
     }
   }
 
@@ -172,7 +177,7 @@ class MaxPool2D {
   }
 };
 
-/// Each window's mean inside the image, per channel. Limited by memory bandwidth, so other CPU back ends use it.
+/// Each window's mean, per channel. Limited by memory bandwidth, so other CPU back ends use it.
 template <class Geometry, class T>
 class AveragePool2D {
   using G = Geometry;
@@ -202,7 +207,7 @@ class AveragePool2D {
   static void for_each_share(std::size_t images, Visit&& visit) {
     for (std::size_t image = 0; image < images; ++image)
       for_each_window<G>([&](std::size_t output, IndexRange rows, IndexRange columns) {
-        const T share = T{1} / static_cast<T>(rows.size() * columns.size());
+        const T share = T{1} / static_cast<T>(G::counted(rows.size(), columns.size()));
         for (std::size_t row = rows.begin; row < rows.end; ++row)
           for (std::size_t column = columns.begin; column < columns.end; ++column)
             visit(image * output_size + output * G::channels,
