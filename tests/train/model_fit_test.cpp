@@ -581,3 +581,44 @@ TEST_CASE("predictions are in the order of the examples, under every strategy (s
   static_cast<void>(model.predict(arrays.x, {.verbose = 0, .batch_size = 6}, heard));
   CHECK(heard.record == "p2 b0-0 b1-1 of2");
 }
+
+TEST_CASE("a fit with ignored labels of elements divides by those that count on all replicas (spec P05)") {
+  using Net = nn::Sequential<nn::Input<3, 2>, nn::Dense<4>>;
+  constexpr std::size_t rows = 6;
+  dist::Tensor<float> x{{rows, 3, 2}};
+  dist::Tensor<std::int32_t> labels{{rows, 3}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 7) / 4 - 1;
+  // Some rows count whole, and some not at all, so that the replicas have different numbers of labels.
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    labels[i] = i / 3 == 1 || i % 4 == 3 ? -1 : static_cast<std::int32_t>(i * 3 % 4);
+  const nn::SparseCategoricalCrossentropy loss{.ignore_class = -1};
+  const auto fitted = [&](std::size_t replicas) {
+    Mirrored strategy{replicas};
+    nn::Network<Net> net{strategy, 5};
+    nn::Model model{strategy, net, descent, loss, nn::SparseCategoricalAccuracy{.ignore_class = -1}};
+    const nn::History history = model.fit(x, labels, {.epochs = 3, .verbose = 0, .batch_size = 4, .shuffle = false});
+    std::vector<double> numbers{history["loss"].begin(), history["loss"].end()};
+    numbers.insert(numbers.end(), history["accuracy"].begin(), history["accuracy"].end());
+
+    const dist::Tensor<float> outputs = model.predict(x, {.verbose = 0});
+    const nn::Logs logs = model.evaluate(x, labels, {.verbose = 0, .batch_size = 4});
+    double total = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] < 0) continue;
+      double sum = 0;
+      for (std::size_t k = 0; k < 4; ++k) sum += std::exp(static_cast<double>(outputs[i * 4 + k]));
+      total += std::log(sum) - static_cast<double>(outputs[i * 4 + static_cast<std::size_t>(labels[i])]);
+      ++count;
+    }
+    CHECK(logs["loss"] == doctest::Approx(total / static_cast<double>(count)).epsilon(1e-5));
+    return numbers;
+  };
+  const auto alone = fitted(1);
+  CHECK(alone[2] < alone[0]);
+  for (const std::size_t replicas : {std::size_t{2}, std::size_t{3}}) {
+    const auto together = fitted(replicas);
+    REQUIRE(together.size() == alone.size());
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(together[i] == doctest::Approx(alone[i]).epsilon(1e-5));
+  }
+}

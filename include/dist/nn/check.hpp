@@ -49,7 +49,13 @@ void require_rows_of_shape(const Shape& batch, const Shape& expected);
 /// or both have no rows.
 void require_gradient_of_shape(const Shape& gradient, const Shape& outputs);
 
-/// Throw ShapeMismatch; see require_targets and row_weights.
+/// Returns the shape of one label per row of the outputs' last axis.
+[[nodiscard]] Shape shape_of_labels(const Shape& outputs);
+/// True if `labels` have this shape, except for trailing axes of extent 1.
+[[nodiscard]] bool are_labels(const Shape& outputs, const Shape& labels);
+
+/// Throw ShapeMismatch; see require_labels, require_targets and row_weights.
+[[noreturn]] void refuse_labels(std::string_view reader, const Shape& outputs, const Shape& labels);
 [[noreturn]] void refuse_targets(std::string_view reader, const Shape& outputs, const Shape& targets,
                                  std::size_t expected, std::string_view otherwise);
 [[noreturn]] void refuse_weights(std::string_view reader, const Shape& outputs, const Shape& weights);

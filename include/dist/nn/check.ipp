@@ -43,12 +43,37 @@ DIST_INLINE void require_network(std::string_view optimizer, const std::weak_ptr
                           "it refers to the network", "Keep the network alive as long as the optimizer");
 }
 
+[[nodiscard]] DIST_INLINE Shape without_trailing_ones(const Shape& shape) {
+  std::size_t rank = shape.rank();
+  while (rank > 0 && shape[rank - 1] == 1) --rank;
+  return Shape{shape.extents().first(rank)};
+}
+
+DIST_INLINE Shape shape_of_labels(const Shape& outputs) {
+  return outputs.rank() < 2 ? outputs : Shape{outputs.extents().first(outputs.rank() - 1)};
+}
+/// Returns the advice for a forgotten nn::Flatten, if outputs have more axes than their targets.
+[[nodiscard]] DIST_INLINE std::string or_flatten(const Shape& outputs, std::size_t axes_of_targets) {
+  if (outputs.rank() <= 2 || axes_of_targets >= outputs.rank()) return {};
+  return concat(", or put nn::Flatten before the last nn::Dense: the outputs have rows ", to_string(outputs.row()));
+}
+
+DIST_INLINE bool are_labels(const Shape& outputs, const Shape& labels) {
+  return without_trailing_ones(labels) == without_trailing_ones(shape_of_labels(outputs));
+}
+DIST_INLINE void refuse_labels(std::string_view reader, const Shape& outputs, const Shape& labels) {
+  throw ShapeMismatch(concat(reader, " got labels that do not fit the outputs"),
+                      concat("outputs ", to_string(outputs), ", labels ", to_string(labels)),
+                      concat("Give one label per example, ", to_string(shape_of_labels(outputs)),
+                             or_flatten(outputs, labels.rank() + 1)));
+}
+
 DIST_INLINE void refuse_targets(std::string_view reader, const Shape& outputs, const Shape& targets,
                                 std::size_t expected, std::string_view otherwise) {
-  throw ShapeMismatch(
-      concat(reader, " got targets that do not fit the outputs"),
-      concat("outputs ", to_string(outputs), ", targets ", to_string(targets)),
-      concat("Give one row of ", expected, expected == 1 ? " element" : " elements", " for each example", otherwise));
+  throw ShapeMismatch(concat(reader, " got targets that do not fit the outputs"),
+                      concat("outputs ", to_string(outputs), ", targets ", to_string(targets)),
+                      concat("Give one row of ", expected, expected == 1 ? " element" : " elements",
+                             " for each example", otherwise, or_flatten(outputs, targets.rank())));
 }
 
 DIST_INLINE void refuse_weights(std::string_view reader, const Shape& outputs, const Shape& weights) {
@@ -61,12 +86,6 @@ DIST_INLINE void require_places(std::string_view reader, std::size_t places, std
   if (places != rows)
     throw ShapeMismatch(concat(reader, " got memory for losses that does not fit the outputs"),
                         concat(places, " elements for ", rows, " rows"), "Give one element per example");
-}
-
-[[nodiscard]] DIST_INLINE Shape without_trailing_ones(const Shape& shape) {
-  std::size_t rank = shape.rank();
-  while (rank > 0 && shape[rank - 1] == 1) --rank;
-  return Shape{shape.extents().first(rank)};
 }
 
 DIST_INLINE void require_rows_of_shape(const Shape& batch, const Shape& expected) {

@@ -16,19 +16,20 @@
 
 namespace dist::nn::detail {
 
-/// Weights of the rows of a batch in a loss, by the classes of their targets.
+/// Weights of the examples of a batch in a loss, by the classes of their targets.
 class ClassWeights {
  public:
-  explicit ClassWeights(std::size_t local_replicas) : of_rows_(local_replicas) {}
+  explicit ClassWeights(std::size_t local_replicas) : of_examples_(local_replicas) {}
 
-  /// Sets the weight of each class. If empty, all rows have the same weight.
+  /// Sets the weight of each class. If empty, all examples have the same weight.
   void set(std::vector<float> weights) { of_classes_ = std::move(weights); }
 
-  /// Calls `step(weights)` with the weights of a batch's rows: the weights of their classes, times the sample weights
-  /// if `given`. A target is the number of a class, or a one-hot row. Throws InvalidArgument for other targets, or for
-  /// a class without a weight.
-  template <class Targets>
-  void weigh(std::size_t local_replica, const Targets& targets, const auto& step, const auto&... given) {
+  /// Calls `step(weights)` with the weights of the examples of `loss`: the weights of their classes, times the sample
+  /// weights if `given`; 0 for ignored labels. Targets are labels, or one-hot rows. Throws InvalidArgument for other
+  /// targets, or for a class without a weight.
+  template <class L, class Targets>
+  void weigh(std::size_t local_replica, const L& loss, const auto& outputs, const Targets& targets, const auto& step,
+             const auto&... given) {
     using Labels = decltype(values_of(targets));
     constexpr bool are_classes =
         std::integral<std::remove_const_t<typename Labels::Element>> && Labels::is_host_accessible;
@@ -38,18 +39,26 @@ class ClassWeights {
       else
         step(given...);
     } else if constexpr (are_classes) {
+      const auto values = values_of(outputs);
       const auto labels = values_of(targets);
-      Tensor<float>& weights = of_rows_[local_replica];
-      weights.resize(Shape{labels.rows()});
-      for (std::size_t row = 0; row < labels.rows(); ++row)
-        weights[row] = (weight_of(class_of_row(row, labels)) * ... * static_cast<float>(values_of(given)[row]));
+      const std::size_t examples = rows_of_examples<L>(values).rows();
+      Tensor<float>& weights = of_examples_[local_replica];
+      weights.resize(AlongLastAxis<L> ? shape_of_labels(values.shape()) : Shape{examples});
+      const auto set_all = [&](const auto&... sample_weight) {
+        for (std::size_t i = 0; i < examples; ++i) {
+          const auto target = row_at(labels.data(), labels.size() / examples, i);
+          const float of_class = is_counted(loss, target) ? weight_of(class_of_row(i, target)) : 0;
+          weights[i] = (of_class * ... * static_cast<float>(sample_weight(i)));
+        }
+      };
+      set_all(example_weights<L>("fit", given, values)...);
       step(weights);
     } else {
       refuse_targets();
     }
   }
   /// Calls `step(weights)` in a traced step. The trace depends on the number of class weights.
-  void weigh(const InTrace auto& replica, const auto& outputs, const auto& targets, const auto& step,
+  void weigh(const InTrace auto& replica, const auto& loss, const auto& outputs, const auto& targets, const auto& step,
              const auto&... given) const {
     using Target = typename std::remove_cvref_t<decltype(targets)>::Element;
     const auto number = [this] { return static_cast<std::int64_t>(of_classes_.size()); };
@@ -61,7 +70,7 @@ class ClassWeights {
         step(given...);
     } else if constexpr (std::integral<Target>) {
       const auto table = [this] { return Tensor<float>{Shape{of_classes_.size()}, of_classes_}; };
-      step(traced_class_weights(FitInTrace{}, replica, outputs, targets, classes, table, given...));
+      step(traced_class_weights(FitInTrace{}, loss, replica, outputs, targets, classes, table, given...));
     } else {
       refuse_targets();
     }
@@ -73,10 +82,9 @@ class ClassWeights {
   [[noreturn]] static void refuse_label(std::int64_t label, std::size_t classes);
 
   /// Returns the only number of a row, or the column of its 1.
-  template <class Labels>
-  [[nodiscard]] static std::int64_t class_of_row(std::size_t row, const Labels& labels) {
-    const std::size_t classes = labels.row_size();
-    const auto* const numbers = labels.data() + row * classes;
+  template <class Target>
+  [[nodiscard]] static std::int64_t class_of_row(std::size_t row, Row<const Target> numbers) {
+    const std::size_t classes = numbers.size();
     if (classes == 1) return static_cast<std::int64_t>(numbers[0]);
     std::size_t ones = 0, others = 0, column = 0;
     for (std::size_t k = 0; k < classes; ++k) {
@@ -97,7 +105,7 @@ class ClassWeights {
   }
 
   std::vector<float> of_classes_;
-  std::vector<Tensor<float>> of_rows_;  // of each replica of this process
+  std::vector<Tensor<float>> of_examples_;  // of each replica of this process
 };
 
 }  // namespace dist::nn::detail

@@ -139,9 +139,10 @@ class ModelSteps {
         trained_.template measure<true>(replica, outputs, targets, weights);
       };
       if constexpr (InTrace<decltype(replica)>)
-        class_weights_.weigh(replica, outputs, targets, learn, sample_weight...);
+        class_weights_.weigh(replica, FitLoss::function(loss_function_), outputs, targets, learn, sample_weight...);
       else
-        class_weights_.weigh(replica.local_index(), targets, learn, sample_weight...);
+        class_weights_.weigh(replica.local_index(), FitLoss::function(loss_function_), outputs, targets, learn,
+                             sample_weight...);
       trained_.template measure<false>(replica, outputs, targets);
     });
   }
@@ -192,16 +193,20 @@ class ModelSteps {
     if constexpr (std::tuple_size_v<std::remove_const_t<decltype(parts)>> >= 2) std::apply(use, parts);
   }
 
-  /// Returns the number of rows of all replicas in this step; `mine` are of this one. A collective call.
-  static std::size_t rows_of_step(const InReplica auto& replica, std::size_t mine) {
+  /// Returns the number of examples of all replicas in this step; `mine` are of this one. A collective call.
+  static std::size_t examples_of_step(const InReplica auto& replica, std::size_t mine) {
     return static_cast<std::size_t>(replica.all_reduce(sum, std::uint64_t{mine}));
   }
 
   /// Returns the loss of a batch, in training with gradients, or in a test. The sum over the replicas is the mean over
-  /// all rows of the step.
+  /// all examples of the step that count.
   auto fit_loss(const InReplica auto& replica, const auto& outputs, const auto& targets, const auto& weights) {
-    const std::size_t divisor = FitLoss::is_sum ? 1 : rows_of_step(replica, values_of(outputs).rows());
-    return divided_loss(replica.queue(), FitLoss::function(loss_function_), outputs, targets, divisor, weights);
+    const auto& loss = FitLoss::function(loss_function_);
+    std::size_t divisor = 1;
+    if constexpr (!FitLoss::is_sum)
+      divisor =
+          examples_of_step(replica, counted_examples(replica.queue(), loss, values_of(outputs), values_of(targets)));
+    return divided_loss(replica.queue(), loss, outputs, targets, divisor, weights);
   }
   template <class Weights = Unweighted>
   auto fit_loss(const InTrace auto& replica, const auto& outputs, const auto& targets, const Weights& weights = {}) {
@@ -241,24 +246,24 @@ class ModelSteps {
       return 0.0;
   }
 
-  /// Adds to the loss in the logs, a mean over replicas and batches weighted by their rows: of the mean loss, or of the
-  /// sum over all rows of the step (spec P06). The penalty of a regulariser is added unscaled.
+  /// Adds to the loss in the logs, a mean over replicas and batches weighted by their examples: of the mean loss, or of
+  /// the sum over all examples of the step (spec P06). The penalty of a regulariser is added unscaled.
   void report_loss(Measures<S, Ms...>& measures, const InReplica auto& replica, const auto& loss, const auto& penalty) {
-    const auto weight = static_cast<double>(loss.examples());
-    const double sum_factor = FitLoss::is_sum ? static_cast<double>(rows_of_step(replica, loss.examples())) : 1;
-    const auto tally = [=](double total, double added) {
-      return MeanValue::Tally{.total = total * sum_factor + added * weight, .count = weight};
+    const double sum_factor = FitLoss::is_sum ? static_cast<double>(examples_of_step(replica, loss.examples())) : 1;
+    const auto tally = [=](const auto& computed, double added) {
+      const auto weight = static_cast<double>(computed.examples());
+      return MeanValue::Tally{.total = computed.total() * sum_factor + added * weight, .count = weight};
     };
     if constexpr (Future<std::remove_cvref_t<decltype(loss)>>)
       measures.loss().add(replica, DeferredTally{detail::AllOf{loss, penalty}, [=](const auto& computed) {
-                                                   return tally(computed.first.total(), computed.second.value());
+                                                   return tally(computed.first, computed.second.value());
                                                  }});
     else
-      measures.loss().add(replica, tally(loss.total(), penalty.value()));
+      measures.loss().add(replica, tally(loss, penalty.value()));
   }
 
   void report_loss(Measures<S, Ms...>& measures, const InTrace auto& replica, const auto& loss, const auto& penalty) {
-    measures.loss().update(replica, loss.shown(replica) + penalty, loss.rows);
+    measures.loss().update(replica, loss.shown(replica) + penalty, loss.examples);
   }
 
   S& strategy_;

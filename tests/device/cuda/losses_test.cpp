@@ -97,6 +97,7 @@ void compare(const L& loss, bool are_probabilities = false) {
 
 TEST_CASE("losses and gradients on a GPU equal the host's") {
   compare<std::int32_t>(nn::SparseCategoricalCrossentropy{});
+  compare<std::int32_t>(nn::SparseCategoricalCrossentropy{.ignore_class = 3});
   compare<std::uint8_t>(nn::SparseCategoricalCrossentropy{.from_logits = false, .label_smoothing = 0.125F}, true);
   compare(nn::CategoricalCrossentropy{.label_smoothing = 0.125F});
   compare(nn::CategoricalCrossentropy{.from_logits = false}, true);

@@ -218,7 +218,7 @@ TEST_CASE("a loss on a GPU reports the row of an invalid label, and a batch with
     const auto logits = net.forward(replica, part_of(x, replica));
     const auto loss = nn::sparse_categorical_crossentropy(replica, logits, part_of(labels, replica), rows);
     for (int again = 0; again < 2; ++again)
-      CHECK_THROWS_WITH_AS(static_cast<void>(loss.value()), doctest::Contains("Label 3 of row 4 is not a class"),
+      CHECK_THROWS_WITH_AS(static_cast<void>(loss.value()), doctest::Contains("Label 3 of example 4 is not a class"),
                            dist::InvalidArgument);
     dist::Tensor<float> slopes{logits.values.shape()};
     replica.queue().copy(logits.gradient.elements(), slopes.elements());
@@ -233,7 +233,8 @@ TEST_CASE("a loss on a GPU reports the row of an invalid label, and a batch with
     return mean_loss.result(gpu.scope());
   };
   const double of_four = measure(4);
-  CHECK_THROWS_WITH_AS(static_cast<void>(measure(rows)), doctest::Contains("Label 3 of row 4"), dist::InvalidArgument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measure(rows)), doctest::Contains("Label 3 of example 4"),
+                       dist::InvalidArgument);
   CHECK(mean_loss.result(gpu.scope()) == of_four);  // the failed batch does not count
   gpu.run([&](auto& replica) {
     const auto logits = net.forward(replica, part_of(x, replica).rows(0, 0));
@@ -280,7 +281,7 @@ TEST_CASE("unreduced losses are on the GPU like their outputs, and MeanOf averag
               replica, place, {.sample_weight = std::as_const(weights).component(replica), .global_batch_size = 5}) ==
           doctest::Approx(weighted / 5));
     CHECK_THROWS_WITH_AS(Unreduced{}(replica, all(x), all(wrong), place),
-                         doctest::Contains("Label 2 of row 1 is not a class"), dist::InvalidArgument);
+                         doctest::Contains("Label 2 of example 1 is not a class"), dist::InvalidArgument);
     CHECK_THROWS_AS(Unreduced{}(replica, all(x), all(labels), place.first(2)), dist::ShapeMismatch);
   });
 }

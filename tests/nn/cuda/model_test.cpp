@@ -22,6 +22,7 @@
 #include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 #include <dist/nn/metrics/accuracy.hpp>
+#include <dist/nn/metrics/confusion_matrix.hpp>
 #include <dist/nn/metrics/mean_of.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -58,10 +59,10 @@ dist::Tensor<float> vectors() {
 auto batches(const auto& targets) { return data::tensor_slices(inputs(), targets) | data::batch(batch); }
 
 /// Returns the losses and metrics of each epoch and of an evaluation.
-template <class Backend, class S, class Dataset, class L, class... Ms>
+template <class Backend, class S, class Layers, class Dataset, class L, class... Ms>
 std::vector<double> fit(const Dataset& points, const L& loss, const Ms&... metrics) {
   S strategy{conformance::replicas_of_environment()};
-  nn::Network<Net, Backend> net{strategy, 3};
+  nn::Network<Layers, Backend> net{strategy, 3};
   nn::Model model{strategy, net, nn::SGD{.learning_rate = 0.1F}, loss, metrics...};
   const nn::History history = model.fit(points, {.epochs = epochs, .verbose = 0});
   const nn::Logs logs = model.evaluate(points, {.verbose = 0});
@@ -72,12 +73,12 @@ std::vector<double> fit(const Dataset& points, const L& loss, const Ms&... metri
   return numbers;
 }
 
-template <class Dataset, class... Parts>
+template <class Layers = Net, class Dataset, class... Parts>
 void check_alike(const Dataset& points, const Parts&... parts) {
   using Gpus = dist::Mirrored<dist::DirectAllReduce, dist::Cuda>;
   using Host = dist::Mirrored<dist::ThreadAllReduce>;
-  const std::vector<double> on_gpus = fit<nn::Cuda, Gpus>(points, parts...);
-  const std::vector<double> on_host = fit<nn::Reference, Host>(points, parts...);
+  const std::vector<double> on_gpus = fit<nn::Cuda, Gpus, Layers>(points, parts...);
+  const std::vector<double> on_host = fit<nn::Reference, Host, Layers>(points, parts...);
   REQUIRE(on_gpus.size() == on_host.size());
   for (std::size_t i = 0; i < on_host.size(); ++i) CHECK(on_gpus[i] == doctest::Approx(on_host[i]).epsilon(1e-5));
 }
@@ -105,4 +106,22 @@ TEST_CASE("a fit with a sum as loss matches the host") {
 TEST_CASE("a fit with a regularised loss matches the host") {
   check_alike(batches(classes()), nn::Regularized{nn::SparseCategoricalCrossentropy{}, nn::L1L2{1e-2F, 1e-2F}},
               nn::SparseCategoricalAccuracy{});
+}
+
+TEST_CASE("a fit with labels of elements, some of them ignored, matches the host") {
+  using OfElements = nn::Sequential<nn::Input<4, 2>, nn::Dense<6, nn::Relu>, nn::Dense<3>>;
+  dist::Tensor<std::int32_t> labels{{examples, 4}};
+  dist::Tensor<float> weights{{examples, 4}};
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<std::int32_t>(i * 5 % 7 % 4) - 1;
+    weights[i] = static_cast<float>(i % 4 + 1) / 2;
+  }
+  const nn::SparseCategoricalCrossentropy loss{.ignore_class = -1};
+  const auto plain = batches(labels);
+  const auto weighted = data::TensorSlices{std::tuple{inputs(), labels, weights}} | data::batch(batch);
+  const nn::SparseCategoricalAccuracy accuracy{.ignore_class = -1};
+  check_alike<OfElements>(plain, loss, accuracy, nn::MeanOf{loss});
+  check_alike<OfElements>(weighted, loss, nn::Weighted{accuracy}, nn::Weighted{nn::MeanOf{loss}});
+  check_alike<OfElements>(weighted, nn::Reduced{loss, nn::Reduction::Sum{}},
+                          nn::ConfusionMatrix{.classes = 3, .ignore_class = -1});
 }

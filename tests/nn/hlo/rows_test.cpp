@@ -24,7 +24,7 @@ TEST_CASE("index_of_largest returns the first of equal numbers, and labels out o
       1,
       [](Scores given, Labels labels) {
         const auto index = detail::index_of_largest(given);
-        return std::tuple{index, detail::is_at<3>(index), detail::classes_of(labels, 3)};
+        return std::tuple{index, detail::is_at<Scores>(index), detail::classes_of(labels, 3)};
       },
       scores, Tensor<std::uint64_t>{{4}, {0, 2, 3, 0xFFFF'FFFF'0000'0001}});
   CHECK(largest == Tensor<std::int32_t>{{6}, {1, 0, 2, 0, 0, 0}});

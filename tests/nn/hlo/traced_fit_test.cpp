@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -134,4 +135,72 @@ TEST_CASE("class weights also apply to a single output, for any number of classe
     CHECK(std::isnan(few["loss"]));  // a replica function throws instead
   };
   with_both<OneOutput>(nn::MeanSquaredError{}, use);
+}
+
+TEST_CASE("a model with compiled steps learns from labels of elements and ignores a class as on the host") {
+  using OfElements = nn::Sequential<nn::Input<2, 3>, nn::Dense<6, nn::Tanh>, nn::Dense<3>>;
+  Tensor<float> x{Shape{examples, 2, 3}}, weights{Shape{examples, 2}};
+  Tensor<std::int32_t> labels{Shape{examples, 2}};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(std::sin(1.3 * static_cast<double>(i)));
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<std::int32_t>(i % 4) - 1;
+    weights[i] = static_cast<float>(i % 3) + 0.5F;
+  }
+  const nn::SparseCategoricalCrossentropy loss{.ignore_class = -1};
+  const auto use = [&](auto& model, auto& compiled) {
+    const auto fit = [&](auto& each) { return each.fit(x, labels, {.epochs = 2, .verbose = 0, .batch_size = 4}); };
+    check_same(fit(compiled), fit(model));
+    const auto fit_weighted = [&](auto& each) {
+      return each.fit(x, labels, weights, {.epochs = 2, .verbose = 0, .batch_size = 4});
+    };
+    check_same(fit_weighted(compiled), fit_weighted(model));
+    const auto by_class = [&](auto& each) {
+      return each.train_on_batch(x, labels, column<float>(4), {.class_weight = {1, 0.5F, 2}});
+    };
+    check_same(by_class(compiled), by_class(model));
+    check_same(compiled.evaluate(x, labels, {.verbose = 0}), model.evaluate(x, labels, {.verbose = 0}));
+  };
+  with_both<OfElements>(loss, use, nn::Weighted{nn::SparseCategoricalAccuracy{.ignore_class = -1}}, nn::MeanOf{loss},
+                        nn::ConfusionMatrix{.classes = 3, .ignore_class = -1});
+  with_both<OfElements>(nn::Reduced{loss, nn::Reduction::Sum{}}, use);
+}
+
+TEST_CASE("compiled steps weigh one-hot rows by class as on the host") {
+  Tensor<std::int32_t> one_hot{Shape{examples, 3}};
+  for (std::size_t row = 0; row < examples; ++row) one_hot[row * 3 + row % 3] = 1;
+  const auto use = [&](auto& model, auto& compiled) {
+    const auto train = [&](auto& each) {
+      return each.train_on_batch(inputs(), one_hot, {.class_weight = {1, 0.5F, 2}});
+    };
+    check_same(train(compiled), train(model));
+    one_hot[3] = 1;  // row 1 has two classes
+    CHECK(std::isnan(compiled.train_on_batch(inputs(), one_hot, {.class_weight = {1, 0.5F, 2}})["loss"]));
+  };
+  with_both<Net>(nn::CategoricalCrossentropy{}, use);
+}
+
+TEST_CASE("count_labels of all replicas divides a loss in a compiled step, as on the host") {
+  dist::PerReplica<Tensor<std::int32_t>> labels{2};
+  dist::PerReplica<Tensor<float>> logits{2};
+  labels[0] = Tensor<std::int32_t>{Shape{2, 2}, {0, -1, 1, -1}};
+  labels[1] = Tensor<std::int32_t>{Shape{1, 2}, {-1, 2}};
+  for (std::size_t replica = 0; replica < 2; ++replica) {
+    logits[replica] = Tensor<float>{Shape{2 - replica, 2, 3}};
+    for (std::size_t i = 0; i < logits[replica].size(); ++i) logits[replica][i] = static_cast<float>(i * 7 % 5);
+  }
+  const nn::SparseCategoricalCrossentropy loss{.ignore_class = -1};
+  OnXla strategy{2};
+  auto step = strategy.compile([&](auto& replica, const auto& targets, const auto& outputs) {
+    const auto count = nn::count_labels(replica, targets, -1);
+    const auto all = nn::count_labels(replica, targets);
+    const auto traced = outputs.template as<dist::hlo::batch, 2, 3>();
+    return std::tuple{count, all, nn::compute_loss(loss, replica, traced, targets, count)};
+  });
+  const auto [count, all, value] = step(labels, logits);
+  CHECK(count[0].value() == 3);
+  CHECK(all[1].value() == 6);
+  double total = 0;
+  for (std::size_t replica = 0; replica < 2; ++replica)
+    total += nn::total_loss(loss, nn::values_of(logits[replica]), nn::values_of(labels[replica]));
+  CHECK(strategy.reduce(dist::sum, value) == doctest::Approx(total / 3));
 }

@@ -219,7 +219,7 @@ TEST_CASE("losses of a step accept batches with labels [rows, 1], integer target
     const hlo::Dynamic<std::int64_t> dynamic{labels};
     const auto cubes = nn::compute_loss(Cubes{}, replica, logits, targets, 3);
     const auto [slopes] = hlo::gradients(cubes, std::tuple{logits});
-    return std::tuple{nn::sparse_categorical_crossentropy(replica, logits, dynamic, 3),
+    return std::tuple{nn::sparse_categorical_crossentropy(replica, hlo::reshape<hlo::batch, 2>(logits), dynamic, 3),
                       nn::mean_squared_error(replica, logits, targets, 3),
                       nn::Reduced{nn::MeanAbsoluteError{}, nn::Reduction::Sum{}}(replica, logits, targets),
                       cubes,
@@ -255,10 +255,9 @@ TEST_CASE("a traced step checks losses like a replica function") {
   };
   const hlo::Traced<std::int32_t, hlo::batch> labels{0};
   CHECK(message(nn::SparseCategoricalCrossentropy{}, labels, 8) == "nothing was thrown");
-  CHECK(
-      message(nn::SparseCategoricalCrossentropy{}, hlo::Traced<std::int32_t, hlo::batch, 2>{0}, 8) ==
-      "sparse_categorical_crossentropy got targets that do not fit the outputs (outputs [4, 3], targets [4, 2]). Give "
-      "one row of 1 element for each example.");
+  CHECK(message(nn::SparseCategoricalCrossentropy{}, hlo::Traced<std::int32_t, hlo::batch, 2>{0}, 8) ==
+        "sparse_categorical_crossentropy got labels that do not fit the outputs (outputs [4, 3], labels [4, 2]). Give "
+        "one label per example, [4].");
   CHECK(message(nn::SparseCategoricalCrossentropy{.label_smoothing = 2}, labels, 8)
             .starts_with("sparse_categorical_crossentropy.label_smoothing is out of range"));
   CHECK(message(nn::Huber{}, labels, 8).starts_with("huber got targets that do not fit the outputs"));

@@ -197,7 +197,7 @@ TEST_CASE("a traced step checks the arguments of metrics like a replica function
   };
   CHECK(message(nn::SparseCategoricalAccuracy{}, labels) == "nothing was thrown");
   CHECK(message(nn::SparseCategoricalAccuracy{}, hlo::Traced<std::int32_t, 3>{0})
-            .starts_with("accuracy got targets that do not fit the outputs"));
+            .starts_with("accuracy got labels that do not fit the outputs"));
   CHECK(message(nn::SparseCategoricalAccuracy{}, labels, hlo::Traced<float, 3>{0})
             .starts_with("accuracy got sample weights that do not fit the outputs"));
   CHECK(message(nn::Precision{}, hlo::Traced<float, hlo::batch, 2>{0})

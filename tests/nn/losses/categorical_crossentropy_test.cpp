@@ -2,6 +2,12 @@
 
 #include <cmath>
 
+#include <dist/core/tensor.hpp>
+#include <dist/nn/losses/cosine_similarity.hpp>
+#include <dist/nn/losses/kl_divergence.hpp>
+#include <dist/nn/outputs.hpp>
+#include <dist/strategy/default.hpp>
+
 #include <doctest/doctest.h>
 
 #include "nn/keras/compare_loss.hpp"
@@ -43,4 +49,24 @@ TEST_CASE("a class with target 0 may have a logit of -infinity") {
   CHECK(static_cast<double>(value) == doctest::Approx(std::log(2.0)));
   CHECK(gradient[0] == -0.5F);
   CHECK(gradient[1] == 0);
+}
+
+TEST_CASE("outputs with more axes have an example per row of the last axis, as in Keras") {
+  dist::Default strategy;
+  const dist::Tensor<double> values{{1, 2, 3}, {0.5, -1, 2, 3, 0, 1}}, targets{{1, 2, 3}, {0, 1, 0, 0.5, 0, 0.5}};
+  const dist::Tensor<double> flat{{2, 3}, {0.5, -1, 2, 3, 0, 1}}, flat_targets{{2, 3}, {0, 1, 0, 0.5, 0, 0.5}};
+  dist::Tensor<double> gradient{{1, 2, 3}}, flat_gradient{{2, 3}};
+  const auto compute = [&](const auto& loss, const auto& x, auto& slopes, const auto& y) {
+    const nn::Outputs<double> outputs{x.view(), slopes.view()};
+    return strategy.run([&](auto& replica) { return nn::compute_loss(loss, replica, outputs, y, 2); });
+  };
+  const auto check = [&](const auto& loss) {
+    const auto found = compute(loss, values, gradient, targets);
+    CHECK(found.examples() == 2);
+    CHECK(found.value() == compute(loss, flat, flat_gradient, flat_targets).value());
+    for (std::size_t i = 0; i < 6; ++i) CHECK(gradient[i] == flat_gradient[i]);
+  };
+  check(nn::CategoricalCrossentropy{});
+  check(nn::CosineSimilarity{});
+  check(nn::KlDivergence{});
 }

@@ -56,20 +56,29 @@ TEST_CASE("reading a deferred loss reports the first target that the loss does n
   int waits = 0;
   const nn::SparseCategoricalCrossentropy crossentropy;
   const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> right{
-      crossentropy, {{2.0, nn::detail::no_row, 0}, &waits}, 4, 3, 4};
+      crossentropy, {{2.0, 3, nn::detail::no_row, 0}, &waits}, 4, 3, 4};
   CHECK(right.value() == 0.5F);
   const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> wrong{
-      crossentropy, {{2.0, 2, 7}, &waits}, 4, 3, 4};
-  CHECK_THROWS_WITH_AS(wrong.wait(), doctest::Contains("Label 7 of row 2 is not a class"), dist::InvalidArgument);
+      crossentropy, {{2.0, 4, 2, 7}, &waits}, 4, 3, 4};
+  CHECK_THROWS_WITH_AS(wrong.wait(), doctest::Contains("Label 7 of example 2 is not a class"), dist::InvalidArgument);
   CHECK(wrong.is_done());
+
+  // The examples that count are only known after a wait if the loss ignores labels.
+  CHECK(right.examples() == 4);
+  const nn::DeferredLoss<float, nn::SparseCategoricalCrossentropy, Counting<Checked>> ignoring{
+      {.ignore_class = -1}, {{2.0, 3, nn::detail::no_row, 0}, &waits}, 4, 3, 4};
+  const int before = waits;
+  CHECK(ignoring.examples() == 3);
+  CHECK(waits == before + 1);
 }
 
 TEST_CASE("AddCheckedTotals adds totals and keeps the first rejected row, in any order") {
   const nn::detail::AddCheckedTotals<std::int32_t> add;
   const Checked none = nn::detail::AddCheckedTotals<std::int32_t>::identity<Checked>;
-  const Checked third{1.5, 3, 30}, fifth{2.0, 5, 50};
+  const Checked third{1.5, 1, 3, 30}, fifth{2.0, 2, 5, 50};
   for (const Checked& both : {add(third, fifth), add(fifth, third), add(add(none, third), add(fifth, none))}) {
     CHECK(both.total == 3.5);
+    CHECK(both.examples == 3);
     CHECK(both.refused_row == 3);
     CHECK(both.refused == 30);
   }

@@ -86,12 +86,12 @@ TEST_CASE("a loss is called in the form that it defines") {
 TEST_CASE("targets must have the outputs' shape, unless the loss has its own check") {
   const dist::Tensor<float> rows{dist::Shape{2, 3}};
   dist::Tensor<int> given{dist::Shape{2, 3}};
-  CHECK_NOTHROW(nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)));
-  CHECK_THROWS_AS(nn::detail::check_rows(OfSpans{}, OfSpans::name, nn::values_of(rows), nn::values_of(given)),
+  CHECK_NOTHROW(nn::detail::examples_of(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)));
+  CHECK_THROWS_AS(nn::detail::examples_of(OfSpans{}, OfSpans::name, nn::values_of(rows), nn::values_of(given)),
                   dist::InvalidArgument);
   given.resize(dist::Shape{2, 2});
   CHECK_THROWS_WITH_AS(
-      nn::detail::check_rows(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)),
+      nn::detail::examples_of(Squares{}, Squares::name, nn::values_of(rows), nn::values_of(given)),
       "squares got targets that do not fit the outputs (outputs [2, 3], targets [2, 2]). Give one row of 3 elements "
       "for each example, or use a loss or metric whose member check(outputs, targets) accepts these.",
       dist::ShapeMismatch);

@@ -1,7 +1,9 @@
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -169,13 +171,13 @@ TEST_CASE("a label out of range is reported") {
   labels[1] = 10;
   CHECK_THROWS_WITH_AS(
       run(),
-      "Label 10 of row 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
+      "Label 10 of example 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
       "give the last layer one output per class.",
       dist::InvalidArgument);
   labels[1] = -1;
   CHECK_THROWS_WITH_AS(
       run(),
-      "Label -1 of row 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
+      "Label -1 of example 1 is not a class (the outputs have 10 classes, 0 to 9). Number the labels from 0, and "
       "give the last layer one output per class.",
       dist::InvalidArgument);
   labels.resize(dist::Shape{2});
@@ -229,4 +231,88 @@ TEST_CASE("label smoothing agrees with the categorical cross-entropy, as in Kera
   const nn::SparseCategoricalCrossentropy loss{.from_logits = false, .label_smoothing = 0.1f};
   CHECK(batch.loss(loss) == doctest::Approx(probabilities.loss).epsilon(1e-6));
   CHECK_THROWS_AS(batch.loss(nn::SparseCategoricalCrossentropy{.label_smoothing = 2}), dist::InvalidArgument);
+}
+
+namespace {
+
+/// Logits of 2 rows of 3 elements of 4 classes, and their labels.
+const dist::Tensor<double> of_elements{dist::Shape{2, 3, 4}, [] {
+                                         const auto logits = logits_for<double>(6, 4);
+                                         return std::vector<double>(logits.data(), logits.data() + logits.size());
+                                       }()};
+const dist::Tensor<std::int64_t> labels_of_elements{dist::Shape{2, 3}, {0, 3, -1, 2, -1, 1}};
+
+struct Computed {
+  double total;
+  std::size_t examples;
+  std::vector<double> gradient;
+};
+template <class... Weights>
+Computed computed(const nn::SparseCategoricalCrossentropy& loss, dist::Shape shape, const auto& labels,
+                  std::size_t global_batch, const Weights&... weights) {
+  dist::Default strategy;
+  dist::Tensor<double> gradient{shape};
+  const Outputs<double> outputs{{of_elements.data(), shape}, gradient.view()};
+  const auto found = strategy.run(
+      [&](auto& replica) { return nn::compute_loss(loss, replica, outputs, labels, global_batch, weights...); });
+  return {found.total(), found.examples(), {gradient.data(), gradient.data() + gradient.size()}};
+}
+
+}  // namespace
+
+TEST_CASE("each label of elements is an example, with weights of elements or of rows") {
+  const nn::SparseCategoricalCrossentropy loss;
+  const dist::Tensor<std::int32_t> labels{dist::Shape{2, 3}, {0, 3, 1, 2, 2, 1}};
+  const dist::Tensor<std::int32_t> flat{dist::Shape{6}, {0, 3, 1, 2, 2, 1}};
+  const Computed expected = computed(loss, {6, 4}, flat, 6);
+  const Computed found = computed(loss, {2, 3, 4}, labels, 6);
+  CHECK(found.total == expected.total);
+  CHECK(found.examples == 6);
+  CHECK(found.gradient == expected.gradient);
+  CHECK(computed(loss, {2, 3, 4}, dist::Tensor<std::int32_t>{dist::Shape{2, 3, 1}, {0, 3, 1, 2, 2, 1}}, 6).total ==
+        expected.total);
+
+  const dist::Tensor<double> of_rows{dist::Shape{2}, {2, 0.5}}, of_each{dist::Shape{2, 3}, {2, 2, 2, 0.5, 0.5, 0.5}},
+      flat_weights{dist::Shape{6}, {2, 2, 2, 0.5, 0.5, 0.5}};
+  const Computed weighted = computed(loss, {6, 4}, flat, 6, flat_weights);
+  CHECK(computed(loss, {2, 3, 4}, labels, 6, of_rows).gradient == weighted.gradient);
+  CHECK(computed(loss, {2, 3, 4}, labels, 6, of_each).total == weighted.total);
+  CHECK_THROWS_AS(computed(loss, {2, 3, 4}, labels, 6, flat_weights), dist::ShapeMismatch);
+  CHECK_THROWS_AS(computed(loss, {2, 3, 4}, labels, 2), dist::InvalidArgument);  // there are 6 examples
+
+  std::vector<double> losses(6);
+  nn::per_example_losses(loss, of_elements, labels, std::span{losses});
+  double sum = 0;
+  for (const double each : losses) sum += each;
+  CHECK(sum == doctest::Approx(expected.total).epsilon(1e-14));
+}
+
+TEST_CASE("an error about labels of rows for outputs with more axes names a forgotten Flatten") {
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(computed({}, {2, 3, 4}, dist::Tensor<std::int32_t>{dist::Shape{2}}, 6)),
+      "sparse_categorical_crossentropy got labels that do not fit the outputs (outputs [2, 3, 4], labels [2]). Give "
+      "one "
+      "label per example, [2, 3], or put nn::Flatten before the last nn::Dense: the outputs have rows [3, 4].",
+      dist::ShapeMismatch);
+}
+
+TEST_CASE("ignored labels are left out of the loss, its gradient and the number of examples") {
+  const nn::SparseCategoricalCrossentropy loss{.label_smoothing = 0.1F, .ignore_class = -1};
+  const Computed found = computed(loss, {2, 3, 4}, labels_of_elements, 4);
+  // The four others as rows.
+  dist::Tensor<double> counted{dist::Shape{4, 4}}, slope{dist::Shape{4, 4}};
+  const std::vector<std::size_t> places{0, 1, 3, 5};
+  for (std::size_t i = 0; i < 16; ++i) counted[i] = of_elements[places[i / 4] * 4 + i % 4];
+  const dist::Tensor<std::int64_t> labels{dist::Shape{4}, {0, 3, 2, 1}};
+  dist::Default strategy;
+  const auto expected = strategy.run([&](auto& replica) {
+    return nn::compute_loss(nn::SparseCategoricalCrossentropy{.label_smoothing = 0.1F}, replica,
+                            Outputs<double>{counted.view(), slope.view()}, labels, 4);
+  });
+  CHECK(found.total == expected.total());
+  CHECK(found.examples == 4);
+  for (std::size_t i = 0; i < 16; ++i) CHECK(found.gradient[places[i / 4] * 4 + i % 4] == slope[i]);
+  for (const std::size_t ignored : {std::size_t{2}, std::size_t{4}})
+    for (std::size_t k = 0; k < 4; ++k) CHECK(found.gradient[ignored * 4 + k] == 0);
+  CHECK_THROWS_AS(computed({}, {2, 3, 4}, labels_of_elements, 6), dist::InvalidArgument);  // -1 is not a class
 }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 #include <dist/dist.hpp>
+#include <dist/nn/losses/sparse_categorical_crossentropy.hpp>
+#include <dist/nn/metrics/mean_of.hpp>
 
 #include "nn/keras/compare_metric.hpp"
 
@@ -69,4 +71,30 @@ TEST_CASE("two replicas measure outputs of a network (spec P15)") {
 
 TEST_CASE("results agree with Keras, with and without weights, under all strategies (spec P15)") {
   keras_metrics::compare<std::int64_t>(nn::SparseCategoricalAccuracy{}, keras_metrics::sparse_categorical_accuracy);
+}
+
+TEST_CASE("labels of elements count each, except for the ignored class") {
+  const dist::Tensor<float> outputs{{2, 2, 3}, {0, 1, 0, 5, 4, 1, -3, -2, -1, 9, 0, 0}};  // largest: 1, 0; 2, 0
+  const dist::Tensor<std::int32_t> of_elements{{2, 2}, {1, -1, 0, 0}};
+  const auto tally = measure({}, outputs, of_elements);
+  CHECK(tally.total == 2);
+  CHECK(tally.count == 4);
+  const auto without = measure({.ignore_class = -1}, outputs, of_elements);
+  CHECK(without.total == 2);
+  CHECK(without.count == 3);
+  const dist::Tensor<float> of_rows{{2}, {1, 10}}, of_each{{2, 2}, {1, 2, 3, 4}};
+  const auto weighted = [&](const auto& measure, const auto& weights) {
+    return nn::detail::measure_rows(dist::Cpu::Queue{}, measure, outputs, of_elements, weights);
+  };
+  CHECK(weighted(nn::SparseCategoricalAccuracy{.ignore_class = -1}, of_rows).total == 11);
+  CHECK(weighted(nn::SparseCategoricalAccuracy{.ignore_class = -1}, of_rows).count == 21);
+  CHECK(weighted(nn::SparseTopKCategoricalAccuracy{.k = 1, .ignore_class = -1}, of_each).total == 5);
+  CHECK(weighted(nn::SparseTopKCategoricalAccuracy{.k = 1, .ignore_class = -1}, of_each).count == 8);
+  const nn::MeanOf<nn::SparseCategoricalCrossentropy> mean{.loss = {.ignore_class = -1}};
+  CHECK(mean(outputs, of_elements).count == 3);
+  CHECK(mean(outputs, of_elements, of_rows).count == 21);
+  const dist::Tensor<float> one_hot{{2, 2, 3}, {0, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0}};
+  const auto categorical = nn::detail::measure_rows(dist::Cpu::Queue{}, nn::CategoricalAccuracy{}, outputs, one_hot);
+  CHECK(categorical.total == 3);
+  CHECK(categorical.count == 4);
 }

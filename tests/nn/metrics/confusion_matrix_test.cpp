@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <dist/nn/metrics/cell_counts.hpp>
@@ -56,7 +57,7 @@ TEST_CASE("labels and outputs of other classes are rejected") {
     CHECK_THROWS_WITH_AS(
         metric.update(strategy.scope(), outputs, labels),
         dist::concat("Label ", wrong,
-                     " of row 1 is not a class (there are 4 classes, 0 to 3). Number the labels from 0.")
+                     " of example 1 is not a class (there are 4 classes, 0 to 3). Number the labels from 0.")
             .c_str(),
         dist::InvalidArgument);
   }
@@ -70,7 +71,16 @@ TEST_CASE("counting cell by cell, as on devices, agrees with counting by rows") 
   std::vector<double> counts(9);
   const nn::detail::CountIntoCell<nn::ConfusionMatrix, float, std::int32_t, nn::detail::GivenWeight<float, float>>
       into_cell{nn::ConfusionMatrix{.classes = 3}, batch.outputs.data(), batch.targets.data(), 3, 1, 8,
-                {batch.sample_weights.data()},     counts.data()};
+                {batch.sample_weights.data(), 1},  counts.data()};
   for (std::size_t cell = 0; cell < 9; ++cell) into_cell(cell);
   for (std::size_t cell = 0; cell < 9; ++cell) CHECK(counts[cell] == keras::weighted_confusion_matrix[cell]);
+}
+
+TEST_CASE("a confusion matrix counts labels of elements, except for the ignored class") {
+  const dist::Tensor<float> outputs{{1, 3, 2}, {0, 1, 5, 4, 2, 3}};  // largest: 1, 0, 1
+  const dist::Tensor<std::int32_t> labels{{1, 3}, {1, -1, 0}};
+  std::vector<double> counts(4);
+  nn::detail::count_cells(dist::Cpu::Queue{}, nn::ConfusionMatrix{.classes = 2, .ignore_class = -1}, std::span{counts},
+                          outputs, labels);
+  CHECK(counts == std::vector<double>{0, 1, 0, 1});
 }

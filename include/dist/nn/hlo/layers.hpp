@@ -243,13 +243,6 @@ struct Lowering<Dropout<Numerator, Denominator>> {
 
 namespace detail {
 
-/// Broadcasts a reduction over the last axis along this axis.
-template <hlo::TracedArray X, hlo::TracedArray Reduced>
-[[nodiscard]] X along_last_axis(Reduced reduced) {
-  return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) { return hlo::broadcast<X, Axis...>(reduced); }
-  (std::make_index_sequence<X::rank - 1>{});
-}
-
 template <hlo::TracedArray X>
 [[nodiscard]] X softmax(X x) {
   X y = x;

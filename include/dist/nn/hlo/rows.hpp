@@ -16,6 +16,7 @@
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/operations.hpp>
 #include <dist/nn/hlo/choice.hpp>
+#include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/loss.hpp>
 
 namespace dist::nn::detail {
@@ -48,22 +49,50 @@ template <hlo::TracedArray A>
 using MatrixOf =
     hlo::Traced<typename A::Element, A::extents[0], A::elements / (A::batch_axes == 0 ? A::extents[0] : 1)>;
 
-/// Broadcasts one number per row along the row.
-template <hlo::TracedArray Matrix>
-[[nodiscard]] Matrix along_rows(hlo::Traced<typename Matrix::Element, Matrix::extents[0]> of_row) {
-  return hlo::broadcast<Matrix, 0>(of_row);
+/// The extent of the outputs' last axis, and the number of its rows in a row of the batch.
+template <hlo::TracedArray A>
+inline constexpr std::size_t classes_of_row = A::rank < 2 ? 1 : A::extents[A::rank - 1];
+template <hlo::TracedArray A>
+inline constexpr std::size_t positions_of_row = MatrixOf<A>::extents[1] / classes_of_row<A>;
+template <class M, hlo::TracedArray A>
+struct ExamplesIn {
+  using Type = MatrixOf<A>;
+};
+template <AlongLastAxis M, hlo::TracedArray A>
+  requires(positions_of_row<A> > 1)
+struct ExamplesIn<M, A> {
+  using Type = hlo::Traced<typename A::Element, A::extents[0], positions_of_row<A>, classes_of_row<A>>;
+};
+/// Outputs as a loss or metric `M` reads them, an example per row of the last axis: [rows, elements], or along the last
+/// axis of more axes [rows, positions, classes].
+template <class M, hlo::TracedArray A>
+using ExamplesOf = typename ExamplesIn<M, A>::Type;
+
+/// One number of type `T` per row of the last axis of `A`.
+template <class T, hlo::TracedArray A>
+using PerExample = hlo::detail::TracedWith<T, hlo::detail::without(A::extents, std::array{A::rank - 1})>;
+
+/// Broadcasts one number per row of the last axis along the row.
+template <hlo::TracedArray A>
+[[nodiscard]] A along_last_axis(PerExample<typename A::Element, A> of_row) {
+  return [&]<std::size_t... Axis>(std::index_sequence<Axis...>) { return hlo::broadcast<A, Axis...>(of_row); }
+  (std::make_index_sequence<A::rank - 1>{});
 }
 
-/// The sample weight of each row, as `PerRow`. Throws ShapeMismatch unless there is one per row.
-template <hlo::TracedArray PerRow, class Weights, hlo::TracedArray Outputs>
-[[nodiscard]] PerRow traced_weights(std::string_view reader, const Weights& weights, const Outputs& outputs) {
+/// The sample weight of each example of `Examples`, of type `T`. Throws ShapeMismatch unless there is one per row of
+/// the outputs, or one per example.
+template <class M, class T, hlo::TracedArray Examples, class Weights, hlo::TracedArray Outputs>
+[[nodiscard]] PerExample<T, Examples> traced_weights(std::string_view reader, const Weights& weights,
+                                                     const Outputs& outputs) {
+  using Result = PerExample<T, Examples>;
   static_assert(dist::detail::satisfied<ArrayInProgram<Weights>>,
                 "in a traced step, sample weights are part of the batch, or a traced array");
   if constexpr (ArrayInProgram<Weights>) {
-    static_cast<void>(row_weights(reader, shape_only(weights), shape_only(outputs)));
-    return in_shape_of<PerRow>(weights).template as<typename PerRow::Element>();
+    const std::size_t examples_of_each = examples_of_weight<M>(reader, shape_only(weights), shape_only(outputs));
+    if (Result::rank == 1 || examples_of_each == 1) return in_shape_of<Result>(weights).template as<T>();
+    return hlo::broadcast<Result, 0>(in_shape_of<hlo::Traced<T, Outputs::extents[0]>>(weights).template as<T>());
   } else {
-    return dist::detail::refused<PerRow>();
+    return dist::detail::refused<Result>();
   }
 }
 
@@ -83,39 +112,42 @@ template <class M, class Outputs, class Targets>
   return false;
 }
 
-/// The index of each row's largest number, the first among equals. Like on the host, a NaN in first place is the
-/// largest, and any other NaN is ignored.
-template <class T, std::size_t Rows, std::size_t Elements>
-[[nodiscard]] hlo::Traced<std::int32_t, Rows> index_of_largest(hlo::Traced<T, Rows, Elements> scores) {
-  using Scores = hlo::Traced<T, Rows, Elements>;
-  using Indices = hlo::Traced<std::int32_t, Rows, Elements>;
-  const auto index = hlo::iota<Indices, 1>();
+/// The index of the largest number in each row of the last axis, the first among equals. Like on the host, a NaN in
+/// first place is the largest, and any other NaN is ignored.
+template <class T, std::size_t... Extents>
+[[nodiscard]] auto index_of_largest(hlo::Traced<T, Extents...> scores) {
+  using Scores = hlo::Traced<T, Extents...>;
+  using Indices = hlo::Traced<std::int32_t, Extents...>;
+  constexpr std::size_t axis = Scores::rank - 1;
+  const auto index = hlo::iota<Indices, axis>();
   if constexpr (std::floating_point<T>) {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     scores = hlo::select(scores == scores, scores, hlo::select(index == 0, Scores{infinity}, Scores{-infinity}));
   }
-  const auto is_largest = scores == along_rows<Scores>(hlo::reduce<1>(max, scores));
-  return hlo::reduce<1>(min, hlo::select(is_largest, index, Indices{std::int32_t{Elements}}));
+  const auto is_largest = scores == along_last_axis<Scores>(hlo::reduce<axis>(max, scores));
+  return hlo::reduce<axis>(min,
+                           hlo::select(is_largest, index, Indices{static_cast<std::int32_t>(Scores::extents[axis])}));
 }
-/// True for the element at this index of its row.
-template <std::size_t Elements, std::size_t Rows>
-[[nodiscard]] hlo::Traced<bool, Rows, Elements> is_at(hlo::Traced<std::int32_t, Rows> index) {
-  using Indices = hlo::Traced<std::int32_t, Rows, Elements>;
-  return hlo::iota<Indices, 1>() == along_rows<Indices>(index);
+/// True for the element of `A` at this index of its row of the last axis.
+template <hlo::TracedArray A>
+[[nodiscard]] auto is_at(PerExample<std::int32_t, A> index) {
+  using Indices = typename A::template With<std::int32_t>;
+  return hlo::iota<Indices, A::rank - 1>() == along_last_axis<Indices>(index);
 }
 
 /// Converts labels to class indices; labels out of range become -1.
-template <class Label, std::size_t Rows>
-[[nodiscard]] hlo::Traced<std::int32_t, Rows> classes_of(hlo::Traced<Label, Rows> labels, std::size_t classes) {
-  using Wide = hlo::Traced<std::int64_t, Rows>;
+template <class Label, std::size_t... Extents>
+[[nodiscard]] hlo::Traced<std::int32_t, Extents...> classes_of(hlo::Traced<Label, Extents...> labels,
+                                                               std::size_t classes) {
+  using Wide = hlo::Traced<std::int64_t, Extents...>;
   const Wide wide = labels.template as<std::int64_t>();
   const auto is_class = (wide >= Wide{0}) & (wide < Wide{static_cast<std::int64_t>(classes)});
   return hlo::select(is_class, wide, Wide{-1}).template as<std::int32_t>();
 }
-/// Converts labels [rows] or [rows, 1] to class indices; classes are the columns of `Outputs`.
+/// Converts labels to the class index of each example; the last axis of `Outputs` are the classes.
 template <hlo::TracedArray Outputs, ArrayInProgram Labels>
 [[nodiscard]] auto labels_of(const Labels& labels) {
-  return classes_of(in_shape_of<hlo::Traced<bool, Outputs::extents[0]>>(labels), Outputs::extents[1]);
+  return classes_of(in_shape_of<PerExample<bool, Outputs>>(labels), Outputs::extents[Outputs::rank - 1]);
 }
 
 /// The axes of an array, without `Axis...`.
@@ -179,80 +211,93 @@ struct TracedElements {
   void set(auto, A value) const { array = value; }
 };
 
-/// A program's counterpart of an element's index: all elements of a matrix.
-template <std::size_t Rows, std::size_t Elements>
+/// A program's counterpart of an element's index: all elements of arrays of this shape.
+template <hlo::TracedArray A>
 struct EachElement {
-  [[nodiscard]] friend auto operator==(EachElement, hlo::Traced<std::int32_t, Rows> index) {
-    return is_at<Elements>(index);
-  }
+  [[nodiscard]] friend auto operator==(EachElement, PerExample<std::int32_t, A> index) { return is_at<A>(index); }
 };
 
-/// All rows of a matrix, with the interface of nn::Row.
-template <hlo::TracedArray Matrix>
+/// All rows of an array's last axis, with the interface of nn::Row.
+template <hlo::TracedArray A>
 class TracedRow {
  public:
-  using Element = Matrix;
-  using Number = NumberOfRow<Matrix, 1>;
-  using Each = EachElement<Matrix::extents[0], Matrix::extents[1]>;
+  static constexpr std::size_t axis = A::rank - 1;
+  using Element = A;
+  using Number = NumberOfRow<A, axis>;
+  using Each = EachElement<typename A::template With<bool>>;
 
-  explicit TracedRow(Matrix matrix) noexcept : matrix_(matrix) {}
+  explicit TracedRow(A array) noexcept : array_(array) {}
 
-  [[nodiscard]] static constexpr std::size_t size() noexcept { return Matrix::extents[1]; }
-  [[nodiscard]] Matrix operator[](Each) const noexcept { return matrix_; }
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return A::extents[axis]; }
+  [[nodiscard]] A operator[](Each) const noexcept { return array_; }
   /// 0 if the index is out of range.
-  [[nodiscard]] Number operator[](hlo::Traced<std::int32_t, Matrix::extents[0]> index) const {
-    return Number{hlo::reduce<1>(sum, hlo::select(is_at<size()>(index), matrix_, Matrix{0}))};
+  [[nodiscard]] Number operator[](PerExample<std::int32_t, A> index) const {
+    return Number{hlo::reduce<axis>(sum, hlo::select(is_at<A>(index), array_, A{0}))};
   }
 
  private:
-  Matrix matrix_;
+  A array_;
 };
-template <hlo::TracedArray Matrix, class F>
-[[nodiscard]] auto sum_of(TracedRow<Matrix>, const F& f) {
-  const auto each = f(typename TracedRow<Matrix>::Each{});
-  return NumberOfRow<std::remove_const_t<decltype(each)>, 1>{hlo::reduce<1>(sum, each)};
+template <hlo::TracedArray A, class F>
+[[nodiscard]] auto sum_of(TracedRow<A>, const F& f) {
+  const auto each = f(typename TracedRow<A>::Each{});
+  constexpr std::size_t axis = TracedRow<A>::axis;
+  return NumberOfRow<std::remove_const_t<decltype(each)>, axis>{hlo::reduce<axis>(sum, each)};
 }
-template <hlo::TracedArray Matrix, class F>
-[[nodiscard]] auto count_of(TracedRow<Matrix>, const F& f) {
-  return hlo::reduce<1>(sum, number_of(f(typename TracedRow<Matrix>::Each{})));
+template <hlo::TracedArray A, class F>
+[[nodiscard]] auto count_of(TracedRow<A>, const F& f) {
+  return hlo::reduce<TracedRow<A>::axis>(sum, number_of(f(typename TracedRow<A>::Each{})));
 }
-template <hlo::TracedArray Matrix, class F>
-void for_each_element(TracedRow<Matrix>, const F& f) {
-  f(typename TracedRow<Matrix>::Each{});
+template <hlo::TracedArray A, class F>
+void for_each_element(TracedRow<A>, const F& f) {
+  f(typename TracedRow<A>::Each{});
 }
-template <hlo::TracedArray Matrix>
-[[nodiscard]] auto index_of_largest(TracedRow<Matrix> row) {
-  return index_of_largest(row[typename TracedRow<Matrix>::Each{}]);
+template <hlo::TracedArray A>
+[[nodiscard]] auto index_of_largest(TracedRow<A> row) {
+  return index_of_largest(row[typename TracedRow<A>::Each{}]);
 }
-template <hlo::TracedArray Matrix>
-[[nodiscard]] auto element_or_nan(TracedRow<Matrix> row, hlo::Traced<std::int32_t, Matrix::extents[0]> index) {
-  using Number = typename TracedRow<Matrix>::Number;
+template <hlo::TracedArray A>
+[[nodiscard]] auto element_or_nan(TracedRow<A> row, PerExample<std::int32_t, A> index) {
+  using Number = typename TracedRow<A>::Number;
   const auto has = (index >= 0) & (index < static_cast<std::int32_t>(row.size()));
-  return select(has, row[index], Number{dist::detail::quiet_nan<typename Matrix::Element>});
+  return select(has, row[index], Number{dist::detail::quiet_nan<typename A::Element>});
 }
 
-/// A program's counterpart of a row's label: all rows' labels, -1 if out of range.
-template <std::size_t Rows>
+/// A program's counterpart of an example's label: all examples' labels, -1 if out of range.
+template <hlo::TracedArray Labels>
 struct TracedLabels {
   using Element = std::int32_t;
-  hlo::Traced<std::int32_t, Rows> labels;
+  Labels labels;
 };
-template <std::size_t Rows>
-[[nodiscard]] hlo::Traced<std::int32_t, Rows> class_of(TracedLabels<Rows> row) {
+template <hlo::TracedArray Labels>
+[[nodiscard]] Labels class_of(TracedLabels<Labels> row) {
   return row.labels;
 }
-
-/// A loss or a metric whose targets are one class index per row.
-template <class M>
-concept TakesLabels = M::takes_labels;
 
 /// Converts targets for the formula `M`: labels, or rows of the outputs' shape and type `Target`.
 template <class M, hlo::TracedArray Outputs, ArrayInProgram Targets>
 [[nodiscard]] auto traced_targets(const Targets& targets) {
   if constexpr (TakesLabels<M>)
-    return TracedLabels<Outputs::extents[0]>{labels_of<Outputs>(targets)};
+    return TracedLabels<PerExample<std::int32_t, Outputs>>{labels_of<Outputs>(targets)};
   else
     return TracedRow{in_shape_of<Outputs>(targets)};
+}
+
+/// True for each example of `Examples` that counts: of a valid row, with a label that the loss or metric does not
+/// ignore.
+template <hlo::TracedArray Examples, class M, ArrayInProgram Targets>
+[[nodiscard]] PerExample<bool, Examples> examples_that_count([[maybe_unused]] const M& measure,
+                                                             hlo::Traced<std::int32_t> rows,
+                                                             [[maybe_unused]] const Targets& targets) {
+  using Result = PerExample<bool, Examples>;
+  const Result is_valid = hlo::broadcast<Result, 0>(first_rows<Examples::extents[0]>(rows));
+  if constexpr (IgnoresClass<M>)
+    if (ignores_labels(measure)) {
+      using Labels = PerExample<std::int64_t, Examples>;
+      const Labels labels = in_shape_of<Result>(targets).template as<std::int64_t>();
+      return is_valid & (labels != Labels{measure.ignore_class});
+    }
+  return is_valid;
 }
 
 }  // namespace dist::nn::detail

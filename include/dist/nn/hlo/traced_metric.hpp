@@ -36,27 +36,24 @@ namespace detail {
 /// A metric with a formula for rows that is a template over their types.
 template <class M, class Outputs, class Targets>
 concept MeasuresTracedRows = requires(const M measure, Outputs outputs, Targets targets) {
-  { measure.of_row(outputs, targets) } -> std::convertible_to<hlo::Traced<double, Outputs::Element::extents[0]>>;
+  { measure.of_row(outputs, targets) } -> std::convertible_to<PerExample<double, typename Outputs::Element>>;
 };
-/// Receives the indices of the bins that each row increments.
-template <std::size_t Rows>
+/// Receives the indices of the bins that each example of `Examples` increments.
+template <hlo::TracedArray Examples>
 struct TakeBins {
-  hlo::Value& bins;  // [rows, count], -1 for none
-  template <std::size_t Count>
-  void operator()(hlo::Traced<std::int32_t, Rows, Count> of_elements) const {
-    bins = of_elements.value();
-  }
+  hlo::Value& bins;  // -1 for none
+  void operator()(typename Examples::template With<std::int32_t> of_elements) const { bins = of_elements.value(); }
   template <class Column>
-  void one_of(hlo::Traced<std::int32_t, Rows> line, std::size_t columns, const Column& column) const {
-    using PerRow = hlo::Traced<std::int32_t, Rows>;
-    const PerRow bin = line * PerRow{static_cast<std::int32_t>(columns)} + column();
-    bins = hlo::reshape<Rows, 1>(hlo::select(line < 0, PerRow{-1}, bin)).value();
+  void one_of(PerExample<std::int32_t, Examples> line, std::size_t columns, const Column& column) const {
+    using Bins = PerExample<std::int32_t, Examples>;
+    const Bins bin = line * Bins{static_cast<std::int32_t>(columns)} + column();
+    bins = hlo::select(line < 0, Bins{-1}, bin).value();
   }
 };
 /// A counting metric whose bins are a template over the types of rows.
 template <class M, class Outputs, class Targets>
 concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets targets,
-                                    TakeBins<Outputs::Element::extents[0]> take) {
+                                    TakeBins<typename Outputs::Element> take) {
   measure.for_each_bin(outputs, targets, take);
 };
 
@@ -74,12 +71,13 @@ concept CountsTracedRows = requires(const M measure, Outputs outputs, Targets ta
 ///
 /// `of_rows`, for a metric that MeasuresRows, returns one number per row, `Traced<double, rows>`, for outputs [rows,
 /// elements] and targets, an hlo::Traced or an hlo::Dynamic. `bins_of`, for a CountingMetric, returns the indices of
-/// the bins that each row increments, std::int32_t [rows, count], -1 for none. `tally`, for other metrics, takes
-/// their arguments; the first `rows` rows are valid.
+/// the bins that each row increments, std::int32_t [rows] or [rows, count], -1 for none. A metric along the last axis
+/// also gets outputs [rows, positions, classes], and then returns numbers or bins [rows, positions]. `tally`, for
+/// other metrics, takes their arguments; the first `rows` rows are valid.
 template <class M>
 struct MetricLowering {
   template <hlo::TracedArray Outputs, class Targets>
-  static hlo::Traced<double, Outputs::extents[0]> of_rows(const M& measure, Outputs outputs, const Targets& targets) {
+  static detail::PerExample<double, Outputs> of_rows(const M& measure, Outputs outputs, const Targets& targets) {
     const detail::TracedRow row{outputs};
     const auto target = detail::traced_targets<M, Outputs>(targets);
     if constexpr (require<detail::MeasuresTracedRows<M, decltype(row), decltype(target)>>())
@@ -93,7 +91,7 @@ struct MetricLowering {
     const auto target = detail::traced_targets<M, Outputs>(targets);
     hlo::Value bins{};
     if constexpr (require<detail::CountsTracedRows<M, decltype(row), decltype(target)>>())
-      measure.for_each_bin(row, target, detail::TakeBins<Outputs::extents[0]>{bins});
+      measure.for_each_bin(row, target, detail::TakeBins<Outputs>{bins});
     return bins;
   }
   static TracedTally tally(const M&, const auto&...) {
@@ -114,33 +112,34 @@ struct MetricLowering {
 
 namespace detail {
 
-/// Each valid row's weight, and 0 for padding rows. Throws ShapeMismatch.
-template <hlo::TracedArray Outputs, class Weights>
-[[nodiscard]] auto counted_weights(std::string_view reader, hlo::Traced<std::int32_t> rows, const Outputs& outputs,
-                                   const Weights& sample_weight) {
-  using PerRow = hlo::Traced<double, Outputs::extents[0]>;
-  PerRow weights{1};
-  if constexpr (!std::same_as<Weights, Unweighted>) weights = traced_weights<PerRow>(reader, sample_weight, outputs);
-  return PerRow{hlo::select(first_rows<Outputs::extents[0]>(rows), weights, PerRow{0})};
+/// The weight of each example of a loss or metric; 0 if it does not count. Throws ShapeMismatch.
+template <class M, hlo::TracedArray Outputs, class Targets, class Weights>
+[[nodiscard]] auto counted_weights(const M& measure, hlo::Traced<std::int32_t> rows, const Outputs& outputs,
+                                   const Targets& targets, const Weights& sample_weight) {
+  using Examples = ExamplesOf<M, Outputs>;
+  using Numbers = PerExample<double, Examples>;
+  Numbers weights{1};
+  if constexpr (!std::same_as<Weights, Unweighted>)
+    weights = traced_weights<M, double, Examples>(measure.name, sample_weight, outputs);
+  return Numbers{hlo::select(examples_that_count<Examples>(measure, rows, targets), weights, Numbers{0})};
 }
 
 template <class M, class Outputs, class Targets, class Weights = Unweighted>
 [[nodiscard]] TracedTally tally_of_rows(const M& measure, hlo::Traced<std::int32_t> rows, const Outputs& outputs,
                                         const Targets& targets, const Weights& sample_weight = {}) {
   if constexpr (require_arrays_in_program<M, Outputs, Targets>()) {
-    check_rows(measure, measure.name, shape_only(outputs), shape_only(targets));
-    const auto weights = counted_weights(measure.name, rows, outputs, sample_weight);
-    const auto numbers = MetricLowering<M>::of_rows(measure, in_shape_of<MatrixOf<Outputs>>(outputs), targets);
+    static_cast<void>(examples_of(measure, measure.name, shape_only(outputs), shape_only(targets)));
+    const auto weights = counted_weights(measure, rows, outputs, targets, sample_weight);
+    const auto numbers = MetricLowering<M>::of_rows(measure, in_shape_of<ExamplesOf<M, Outputs>>(outputs), targets);
     return {hlo::reduce(sum, numbers * weights), hlo::reduce(sum, weights)};
   } else {
     return dist::detail::refused<TracedTally>();
   }
 }
 
-/// The sums of the weights of the rows in each bin.
-template <std::size_t Rows>
-[[nodiscard]] hlo::Dynamic<double> counts_of_bins(hlo::Value bins, hlo::Traced<double, Rows> weights,
-                                                  const Shape& shape) {
+/// The sums of the weights of the examples in each bin. Bins start with the axes of the weights.
+template <hlo::TracedArray Weights>
+[[nodiscard]] hlo::Dynamic<double> counts_of_bins(hlo::Value bins, Weights weights, const Shape& shape) {
   namespace untyped = hlo::untyped;
   const Shape numbered = untyped::type_of(bins).shape;
   const std::size_t numbers = numbered.elements();
@@ -150,7 +149,9 @@ template <std::size_t Rows>
   };
   const hlo::Value is_bin =
       untyped::compare("EQ", for_each_bin(bins), untyped::iota({hlo::element_kind<std::int32_t>, all}, 1));
-  const hlo::Value weight = for_each_bin(untyped::broadcast(weights.value(), numbered, {0}));
+  untyped::Axes axes(Weights::rank);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) axes[axis] = axis;
+  const hlo::Value weight = for_each_bin(untyped::broadcast(weights.value(), numbered, axes));
   const hlo::Value zeros = untyped::constant({hlo::element_kind<double>, all}, 0);
   const hlo::Value counts = untyped::reduce("add", untyped::select(is_bin, weight, zeros), hlo::literal(0.0), {0});
   return hlo::Dynamic<double>{untyped::reshape(counts, shape)};
@@ -166,7 +167,7 @@ struct MetricLowering<MeanOf<L>> {
                            const Targets& targets, const Weights& sample_weight = {}) {
     const auto losses = traced_losses(measure.loss, rows, outputs, targets, sample_weight);
     return {hlo::reduce(sum, losses.template as<double>()),
-            hlo::reduce(sum, detail::counted_weights(measure.name, rows, outputs, sample_weight))};
+            hlo::reduce(sum, detail::counted_weights(measure.loss, rows, outputs, targets, sample_weight))};
   }
 };
 
@@ -209,10 +210,11 @@ template <class M, class Outputs, class Targets, class Weights = Unweighted>
                                                  const Outputs& outputs, const Targets& targets,
                                                  const Weights& sample_weight = {}) {
   if constexpr (detail::require_arrays_in_program<M, Outputs, Targets>()) {
-    detail::check_rows(measure, measure.name, detail::shape_only(outputs), detail::shape_only(targets));
-    const auto matrix = detail::in_shape_of<detail::MatrixOf<Outputs>>(outputs);
-    const hlo::Value bins = MetricLowering<M>::bins_of(measure, matrix, targets);
-    const auto weights = detail::counted_weights(measure.name, replica.rows(), outputs, sample_weight);
+    static_cast<void>(
+        detail::examples_of(measure, measure.name, detail::shape_only(outputs), detail::shape_only(targets)));
+    const auto examples = detail::in_shape_of<detail::ExamplesOf<M, Outputs>>(outputs);
+    const hlo::Value bins = MetricLowering<M>::bins_of(measure, examples, targets);
+    const auto weights = detail::counted_weights(measure, replica.rows(), outputs, targets, sample_weight);
     return detail::counts_of_bins(bins, weights, measure.shape());
   } else {
     return dist::detail::refused<hlo::Dynamic<double>>();

@@ -20,6 +20,7 @@ namespace dist::nn {
 /// 1e-7] (as in Keras). Targets have the outputs' shape; for integer labels use nn::SparseCategoricalCrossentropy.
 struct CategoricalCrossentropy {
   static constexpr std::string_view name = "categorical_crossentropy";
+  static constexpr bool is_along_last_axis = true;
 
   /// True if outputs are logits, false if they are probabilities.
   bool from_logits = true;

@@ -16,6 +16,7 @@ namespace dist::nn {
 /// outputs' shape.
 struct CosineSimilarity {
   static constexpr std::string_view name = "cosine_similarity";
+  static constexpr bool is_along_last_axis = true;
 
   template <class Outputs, class Targets>
     requires Real<typename Outputs::Element>

@@ -29,10 +29,11 @@ concept LooksAtTargets = requires(const L loss, Row<const Target> target, Target
 
 inline constexpr std::size_t no_row = static_cast<std::size_t>(-1);
 
-/// The sum of rows' losses, and the first rejected target.
+/// The sum of rows' losses, the number of rows that count, and the first rejected target.
 template <class Target>
 struct CheckedTotal {
   double total;
+  std::size_t examples;
   std::size_t refused_row;
   Target refused;
 };
@@ -40,10 +41,10 @@ template <class Target>
 struct AddCheckedTotals : dist::detail::IdentityFinish {
   using Record = CheckedTotal<Target>;
   template <std::same_as<Record>>
-  static constexpr Record identity{0, no_row, Target{}};
+  static constexpr Record identity{0, 0, no_row, Target{}};
   DIST_HD Record operator()(const Record& a, const Record& b) const {
     const Record& first = a.refused_row <= b.refused_row ? a : b;
-    return {a.total + b.total, first.refused_row, first.refused};
+    return {a.total + b.total, a.examples + b.examples, first.refused_row, first.refused};
   }
 };
 
@@ -67,9 +68,10 @@ struct LossOfRow {
         const T nan = dist::detail::quiet_nan<T>;
         if (gradient != nullptr)
           for (std::size_t k = 0; k < values_size; ++k) gradient[row * values_size + k] = nan;
-        return CheckedTotal<Target>{keep(row, nan), row, target[0]};
+        return CheckedTotal<Target>{keep(row, nan), 1, row, target[0]};
       }
-      return CheckedTotal<Target>{of(row, value, target), no_row, Target{}};
+      const std::size_t counted = is_counted(loss, target) ? 1 : 0;
+      return CheckedTotal<Target>{of(row, value, target), counted, no_row, Target{}};
     } else {
       return of(row, value, target);
     }
@@ -108,8 +110,12 @@ class DeferredLoss {
   [[nodiscard]] T value() const { return detail::part_of_global_batch<T>(total(), global_batch_); }
   /// Returns the unscaled sum; waits for it, and throws like `value`.
   [[nodiscard]] double total() const { return computed_ ? computed_->total() : 0; }
-  /// The number of this replica's examples.
-  [[nodiscard]] std::size_t examples() const noexcept { return examples_; }
+  /// Returns the number of examples that count. Waits only if the loss ignores labels, and then throws like `value`.
+  [[nodiscard]] std::size_t examples() const {
+    if constexpr (IgnoresClass<L>)
+      if (computed_ && detail::ignores_labels(computed_->loss)) return computed_->checked().examples;
+    return examples_;
+  }
 
   void wait() const { static_cast<void>(total()); }
   [[nodiscard]] bool is_done() const { return !computed_ || computed_->rows.is_done(); }
@@ -119,13 +125,16 @@ class DeferredLoss {
     Computed(const L& of, Rows started, std::size_t size) : loss(of), rows(std::move(started)), outputs(size) {}
 
     [[nodiscard]] double total() const {
+      if constexpr (std::same_as<decltype(rows.value()), double>)
+        return rows.value();
+      else
+        return checked().total;
+    }
+    /// Returns the CheckedTotal.
+    [[nodiscard]] auto checked() const {
       const auto sum = rows.value();
-      if constexpr (std::same_as<decltype(sum), const double>) {
-        return sum;
-      } else {
-        if (sum.refused_row != detail::no_row) loss.refuse(sum.refused, sum.refused_row, outputs);
-        return sum.total;
-      }
+      if (sum.refused_row != detail::no_row) loss.refuse(sum.refused, sum.refused_row, outputs);
+      return sum;
     }
 
     L loss;
@@ -140,18 +149,19 @@ class DeferredLoss {
 
 namespace detail {
 
-/// Starts LossOfRow for rows in device memory. Returns a DeferredLoss.
+/// Starts LossOfRow for examples in device memory. Returns a DeferredLoss.
 template <class Q, class L, class T, class Target, dist::MemorySpace Where, class Weight>
-[[nodiscard]] auto start_loss(const Q& queue, const L& loss, TensorView<const T, Where> values,
-                              TensorView<const Target, Where> targets, T* gradient, T* losses, const Weight& weight,
-                              T scale, std::size_t global_batch) {
+[[nodiscard]] auto start_loss(const Q& queue, const L& loss, const Examples<T, Target, Where>& examples, T* gradient,
+                              T* losses, const Weight& weight, T scale, std::size_t global_batch) {
   static_assert(dist::detail::satisfied<LossOnDevices<L, T, Target>>,
                 "this loss cannot be computed on devices: give it DIST_HD functions per_example, with nn::Row instead "
                 "of std::span, or element and slope");
+  const auto& [values, targets] = examples;
   const LossOfRow<L, T, Target, Weight> of_row{
       loss, values.data(), targets.data(), gradient, losses, values.row_size(), targets.row_size(), weight, scale};
   const auto started = [&](auto rows) {
-    return DeferredLoss<T, L, decltype(rows)>{loss, std::move(rows), values.rows(), values.row_size(), global_batch};
+    return DeferredLoss<T, L, decltype(rows)>{loss, std::move(rows), examples.outputs.rows(),
+                                              examples.outputs.row_size(), global_batch};
   };
   if constexpr (LooksAtTargets<L, Target>)
     return started(queue.start_transform_reduce(AddCheckedTotals<Target>{}, {0, values.rows()}, of_row));

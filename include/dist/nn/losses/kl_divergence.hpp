@@ -16,6 +16,7 @@ namespace dist::nn {
 /// log(target / output), with both clipped to [1e-7, 1] (as in Keras). Targets have the outputs' shape.
 struct KlDivergence {
   static constexpr std::string_view name = "kl_divergence";
+  static constexpr bool is_along_last_axis = true;
 
   template <class Outputs, class Targets>
     requires Real<typename Outputs::Element>

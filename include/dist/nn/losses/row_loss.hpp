@@ -45,9 +45,10 @@ template <class T>
   return {row.elements, row.count};
 }
 
-/// Returns one example's loss.
+/// Returns one example's loss; 0 if the loss leaves it out.
 template <class L, std::floating_point T, class Target>
 [[nodiscard]] DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> targets) {
+  if (!is_counted(loss, targets)) return T{0};
   if constexpr (LossOfRows<L, T, Target>) {
     return loss.per_example(outputs, targets);
   } else if constexpr (LossOfElements<L, T, Target>) {
@@ -61,6 +62,10 @@ template <class L, std::floating_point T, class Target>
 /// Returns one example's loss and writes its gradient times `scale`.
 template <class L, std::floating_point T, class Target>
 DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> targets, T scale, Row<T> gradient) {
+  if (!is_counted(loss, targets)) {
+    for (std::size_t k = 0; k < gradient.size(); ++k) gradient[k] = T{0};
+    return T{0};
+  }
   if constexpr (LossOfRows<L, T, Target>) {
     return loss.per_example(outputs, targets, scale, gradient);
   } else if constexpr (LossOfElements<L, T, Target>) {
@@ -73,21 +78,47 @@ DIST_HD T loss_of_row(const L& loss, Row<const T> outputs, Row<const Target> tar
   }
 }
 
+/// A batch as a loss or metric reads it, an example per row.
+template <class T, class Target, dist::MemorySpace Where>
+struct Examples {
+  TensorView<const T, Where> outputs;
+  TensorView<const Target, Where> targets;
+
+  [[nodiscard]] Row<const T> output(std::size_t example) const {
+    return row_at(outputs.data(), outputs.row_size(), example);
+  }
+  [[nodiscard]] Row<const Target> target(std::size_t example) const {
+    return row_at(targets.data(), targets.row_size(), example);
+  }
+};
+
 /// A loss with its own check of outputs and targets.
 template <class L, class Outputs, class Targets>
 concept ChecksRows = requires(const L loss, Outputs outputs, Targets targets) {
   loss.check(outputs, targets);
 };
-/// Checks outputs and targets by the `check` of the loss or metric, or by equal shapes. Throws ShapeMismatch, and the
-/// errors of `check`.
+/// Returns the examples of a batch, after a check of the shapes, and the `check` of the loss or metric. Without
+/// `check`, targets that are not labels must have the outputs' shape. Throws ShapeMismatch, and the errors of `check`.
 template <class L, class T, class Target, dist::MemorySpace Where>
-void check_rows(const L& loss, std::string_view name, TensorView<const T, Where> outputs,
-                TensorView<const Target, Where> targets) {
-  if constexpr (ChecksRows<L, TensorView<const T, Where>, TensorView<const Target, Where>>)
-    loss.check(outputs, targets);
-  else
-    require_targets(name, outputs, targets, outputs.row_size(),
-                    ", or use a loss or metric whose member check(outputs, targets) accepts these");
+Examples<T, Target, Where> examples_of(const L& loss, std::string_view name, TensorView<const T, Where> outputs,
+                                       TensorView<const Target, Where> targets) {
+  constexpr bool has_check = ChecksRows<L, TensorView<const T, Where>, TensorView<const Target, Where>>;
+  if constexpr (TakesLabels<L>) {
+    require_labels(name, outputs, targets);
+    const Examples<T, Target, Where> examples{rows_of_last_axis(outputs), {targets.data(), Shape{targets.size()}}};
+    if constexpr (has_check) loss.check(examples.outputs, examples.targets);
+    return examples;
+  } else {
+    if constexpr (has_check)
+      loss.check(outputs, targets);
+    else
+      require_targets(name, outputs, targets, outputs.row_size(),
+                      ", or use a loss or metric whose member check(outputs, targets) accepts these");
+    if constexpr (AlongLastAxis<L>)
+      return {rows_of_last_axis(outputs), {targets.data(), rows_of_last_axis(outputs).shape()}};
+    else
+      return {outputs, targets};
+  }
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
@@ -52,8 +53,8 @@ extern template float crossentropy_of_label(Row<const float>, const LabelOfFloat
 
 /// Cross-entropy between logits, one per class, and the correct class's integer label: `log(sum_k exp(x_k)) - x_label`.
 /// The network must not end in a softmax, unless `from_logits` is false: then outputs are probabilities p, clipped to
-/// [1e-7, 1 - 1e-7] (as in Keras), with loss `log(sum_k p_k) - log p_label`. Targets: [rows] or [rows, 1] of an integer
-/// type.
+/// [1e-7, 1 - 1e-7] (as in Keras), with loss `log(sum_k p_k) - log p_label`. Targets are of an integer type: [rows] or
+/// [rows, 1], or for outputs [rows, length, classes] a label of each element, [rows, length].
 struct SparseCategoricalCrossentropy {
   static constexpr std::string_view name = "sparse_categorical_crossentropy";
 
@@ -65,6 +66,10 @@ struct SparseCategoricalCrossentropy {
   /// Fraction of the target spread evenly over all classes (Szegedy et al.: "Rethinking the Inception architecture for
   /// computer vision", CVPR 2016).
   float label_smoothing = 0;
+  /// The label of examples to leave out of the loss, its gradient and the mean, such as -1 for padding (Keras'
+  /// `ignore_class`). nn::Model divides by the number of the others on all replicas; in loops of your own give
+  /// `count_labels` as the global batch size.
+  std::int64_t ignore_class = ignore_none;
 
   template <class Target>
   static constexpr void require_target() {
@@ -73,25 +78,24 @@ struct SparseCategoricalCrossentropy {
                   "give a dist::Tensor of an integer type as targets");
   }
 
-  /// Throws ShapeMismatch, and InvalidArgument for a label out of range in the host's memory.
+  /// Throws InvalidArgument for a smoothing out of range, and a label out of range in the host's memory.
   template <std::floating_point T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> logits, TensorView<const Label, Where> labels) const {
     detail::require_part(name, "label_smoothing", label_smoothing);
-    require_targets(name, logits, labels, 1);
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
         if (!takes(row_of(labels.elements().subspan(row, 1)), logits.row_size()))
           refuse(labels[row], row, logits.row_size());
   }
 
-  /// True if the label is in range.
+  /// True if the label is in range, or ignored.
   template <std::integral Label>
-  [[nodiscard]] static DIST_HD bool takes(Row<const Label> label, std::size_t classes) {
-    return class_of(label) < classes;
+  [[nodiscard]] DIST_HD bool takes(Row<const Label> label, std::size_t classes) const {
+    return class_of(label) < classes || !detail::is_counted(*this, label);
   }
   template <std::integral Label>
-  [[noreturn]] static void refuse(Label label, std::size_t row, std::size_t classes) {
-    throw InvalidArgument(concat("Label ", +label, " of row ", row, " is not a class"),
+  [[noreturn]] static void refuse(Label label, std::size_t example, std::size_t classes) {
+    throw InvalidArgument(concat("Label ", +label, " of example ", example, " is not a class"),
                           concat("the outputs have ", classes, " classes, 0 to ", classes - 1),
                           "Number the labels from 0, and give the last layer one output per class");
   }
@@ -119,7 +123,7 @@ struct SparseCategoricalCrossentropy {
 
 /// Returns the loss of this replica's rows of a global batch, in custom training loops (spec P01, P04), and writes its
 /// gradient to `logits.gradient`. `strategy.reduce(dist::sum, …)` of the replicas' `value()` is the mean over the
-/// global batch. `sample_weight` is one number per row.
+/// global batch. `sample_weight` is one number per row, or per label.
 template <DifferentiableOutputs Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InReplica auto& replica, const Logits& logits,
                                                    const Labels& labels, GlobalBatchSize global_batch,
@@ -129,7 +133,7 @@ template <DifferentiableOutputs Logits, class Labels, class Weights = Unweighted
 /// Returns the loss in a traced step, as a traced number.
 template <class Logits, class Labels, class Weights = Unweighted>
 [[nodiscard]] auto sparse_categorical_crossentropy(const InTrace auto& replica, const Logits& logits,
-                                                   const Labels& labels, GlobalBatchSize global_batch,
+                                                   const Labels& labels, const auto& global_batch,
                                                    const Weights& sample_weight = {}) {
   return compute_loss(SparseCategoricalCrossentropy{}, replica, logits, labels, global_batch, sample_weight);
 }

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include <dist/core/config.hpp>
@@ -34,9 +35,10 @@ struct BinaryAccuracy {
 };
 
 /// The rate of rows whose largest output and largest target, the first of equal ones, have the same index. Targets have
-/// the outputs' shape, [rows, classes].
+/// the outputs' shape, [rows, classes] or [rows, …, classes].
 struct CategoricalAccuracy {
   static constexpr bool more_is_better = true;
+  static constexpr bool is_along_last_axis = true;
 
   using Tally = nn::Tally<double, double>;
 
@@ -61,8 +63,8 @@ constexpr void require_integer_labels() {
 
 }  // namespace detail
 
-/// The rate of rows with the largest output, the first of equal ones, at the label's index. Outputs [rows, classes],
-/// labels [rows] or [rows, 1] of an integer type.
+/// The rate of examples with the largest output, the first of equal ones, at the label's index. Outputs and labels are
+/// as in nn::SparseCategoricalCrossentropy.
 struct SparseCategoricalAccuracy {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
@@ -70,15 +72,11 @@ struct SparseCategoricalAccuracy {
   using Tally = nn::Tally<double, double>;
 
   std::string_view name = "accuracy";
+  std::int64_t ignore_class = ignore_none;  ///< the label of examples to leave out
 
   template <class Label>
   static constexpr void require_target() {
     detail::require_integer_labels<Label>();
-  }
-  /// Throws ShapeMismatch.
-  template <class T, class Label, dist::MemorySpace Where>
-  void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
-    require_targets(name, outputs, labels, 1);
   }
   template <class Outputs, class Labels>
     requires std::integral<typename Labels::Element>
@@ -99,8 +97,8 @@ template <class Outputs>
 }
 }  // namespace detail
 
-/// The rate of rows with the label's output among the `k` largest; ties count as top. Outputs [rows, classes], labels
-/// [rows] or [rows, 1] of an integer type.
+/// The rate of examples with the label's output among the `k` largest; ties count as top. Outputs and labels are as
+/// in nn::SparseCategoricalCrossentropy.
 struct SparseTopKCategoricalAccuracy {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
@@ -109,15 +107,11 @@ struct SparseTopKCategoricalAccuracy {
 
   std::size_t k = 5;  ///< number of outputs that count as top
   std::string_view name = "sparse_top_k_categorical_accuracy";
+  std::int64_t ignore_class = ignore_none;  ///< the label of examples to leave out
 
   template <class Label>
   static constexpr void require_target() {
     detail::require_integer_labels<Label>();
-  }
-  /// Throws ShapeMismatch.
-  template <class T, class Label, dist::MemorySpace Where>
-  void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
-    require_targets(name, outputs, labels, 1);
   }
   template <class Outputs, class Labels>
     requires std::integral<typename Labels::Element>
@@ -127,9 +121,10 @@ struct SparseTopKCategoricalAccuracy {
 };
 
 /// The rate of rows with the output of the largest target among the `k` largest; ties count as top. Targets have the
-/// outputs' shape, [rows, classes].
+/// outputs' shape, [rows, classes] or [rows, …, classes].
 struct TopKCategoricalAccuracy {
   static constexpr bool more_is_better = true;
+  static constexpr bool is_along_last_axis = true;
 
   using Tally = nn::Tally<double, double>;
 

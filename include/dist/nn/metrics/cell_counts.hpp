@@ -84,8 +84,9 @@ struct CountIntoCell {
   }
   template <class Add>
   DIST_HD void for_each_bin(std::size_t row, const Add& add) const {
-    measure.for_each_bin(Row<const T>{values + row * values_size, values_size},
-                         Row<const Target>{targets + row * targets_size, targets_size}, add);
+    const Row<const Target> target{targets + row * targets_size, targets_size};
+    if (is_counted(measure, target))
+      measure.for_each_bin(Row<const T>{values + row * values_size, values_size}, target, add);
   }
 };
 
@@ -100,13 +101,14 @@ void count_cells([[maybe_unused]] const Q& queue, const M& measure, Counts count
   if constexpr (require_rows_of_metric<M, Target, CountsRowsOf<M, T, Target>>()) {
     static_assert(are_on_host<Outputs> == are_on_host<Targets>,
                   "the targets of a metric must be in the same memory as the outputs: copy them there");
-    check_rows(measure, measure.name, values, targets);
-    const auto weight = row_weights(measure.name, sample_weight, values);
+    const auto examples = examples_of(measure, measure.name, values, targets);
+    const auto weight = example_weights<M>(measure.name, sample_weight, values);
+    const std::size_t rows = examples.outputs.rows();
     const CountIntoCell<M, T, Target, std::remove_const_t<decltype(weight)>> into_cell{
-        without_name(measure), values.data(), targets.data(), values.row_size(),
-        targets.row_size(),    values.rows(), weight,         counts.data()};
+        without_name(measure),       values.data(), targets.data(), examples.outputs.row_size(),
+        examples.targets.row_size(), rows,          weight,         counts.data()};
     if constexpr (are_on_host<Outputs, Targets>)
-      for (std::size_t row = 0; row < values.rows(); ++row)
+      for (std::size_t row = 0; row < rows; ++row)
         into_cell.for_each_bin(row, AddToCell{counts.data(), static_cast<double>(weight(row))});
     else
       queue.for_each({0, counts.size()}, into_cell);

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include <dist/core/config.hpp>
@@ -21,14 +22,15 @@ namespace dist::nn {
 ///     nn::Metric confusion{strategy, nn::ConfusionMatrix{.classes = 10}};
 ///     const dist::Tensor<double> matrix = confusion.counts(strategy.scope());  // [right class, class of the output]
 ///
-/// The result is the accuracy, the fraction on the diagonal. Outputs [rows, classes], labels [rows] or [rows, 1] of an
-/// integer type. Labels out of range throw in the host's memory, and are ignored in device memory.
+/// The result is the accuracy, the fraction on the diagonal. Outputs and labels are as in
+/// nn::SparseCategoricalCrossentropy. Labels out of range throw in the host's memory, and are ignored in device memory.
 struct ConfusionMatrix {
   static constexpr bool more_is_better = true;
   static constexpr bool takes_labels = true;  ///< see MetricLowering
 
   std::size_t classes;  ///< number of classes, for labels from 0
   std::string_view name = "confusion_matrix";
+  std::int64_t ignore_class = ignore_none;  ///< the label of examples to leave out
 
   /// Throws InvalidArgument.
   void check() const;
@@ -41,15 +43,14 @@ struct ConfusionMatrix {
   /// Throws ShapeMismatch, and InvalidArgument for a label out of range in the host's memory.
   template <class T, std::integral Label, dist::MemorySpace Where>
   void check(TensorView<const T, Where> outputs, TensorView<const Label, Where> labels) const {
-    require_targets(name, outputs, labels, 1);
     if (outputs.rows() > 0 && outputs.row_size() != classes)
       throw ShapeMismatch(concat(name, " got outputs with a different number of classes"),
                           concat("it has ", classes, ", the outputs have shape ", to_string(outputs.shape())),
                           "Set .classes to the number of the network's outputs");
     if constexpr (Where::host_accessible)
       for (std::size_t row = 0; row < labels.rows(); ++row)
-        if (class_of(labels[row]) >= classes)
-          throw InvalidArgument(concat("Label ", +labels[row], " of row ", row, " is not a class"),
+        if (class_of(labels[row]) >= classes && detail::is_counted(*this, row_of(labels.elements().subspan(row, 1))))
+          throw InvalidArgument(concat("Label ", +labels[row], " of example ", row, " is not a class"),
                                 concat("there are ", classes, " classes, 0 to ", classes - 1),
                                 "Number the labels from 0");
   }

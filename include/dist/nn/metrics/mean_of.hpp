@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
+#include <type_traits>
 
+#include <dist/core/config.hpp>
+#include <dist/core/reduce_op.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/loss.hpp>
 #include <dist/nn/metric.hpp>
@@ -24,10 +28,8 @@ struct MeanOf {
     requires are_on_host<Outputs, Targets>
   [[nodiscard]] Tally operator()(const Outputs& outputs, const Targets& targets,
                                  const Weights& sample_weight = {}) const {
-    const auto values = values_of(outputs);
-    const auto weight = detail::row_weights(name, sample_weight, values);
-    return {total_loss(loss, values, values_of(targets), sample_weight),
-            detail::start_sum_of_weights(Cpu::Queue{}, values.rows(), weight).value()};
+    const double total = total_loss(loss, values_of(outputs), values_of(targets), sample_weight);
+    return {total, start_sum_of_weights(Cpu::Queue{}, outputs, targets, sample_weight).value()};
   }
   /// Returns the deferred tally of a batch in device memory.
   template <class Q, Values Outputs, Values Targets>
@@ -41,17 +43,42 @@ struct MeanOf {
     requires(!are_on_host<Outputs, Targets>)
   [[nodiscard]] auto operator()(const Q& queue, const Outputs& outputs, const Targets& targets,
                                 const Weights& sample_weight) const {
-    const auto values = values_of(outputs);
-    const auto weight = detail::row_weights(name, sample_weight, values);
-    return DeferredTally{detail::AllOf{start_total_loss(queue, loss, values, values_of(targets), sample_weight),
-                                       detail::start_sum_of_weights(queue, values.rows(), weight)},
-                         [](const auto& computed) {
-                           return Tally{computed.first.total(), computed.second.value()};
-                         }};
+    return DeferredTally{
+        detail::AllOf{start_total_loss(queue, loss, values_of(outputs), values_of(targets), sample_weight),
+                      start_sum_of_weights(queue, outputs, targets, sample_weight)},
+        [](const auto& computed) {
+          return Tally{computed.first.total(), computed.second.value()};
+        }};
   }
   /// Returns the tally of a Loss, or a DeferredLoss after waiting.
   [[nodiscard]] static Tally tally(const auto& computed) {
     return {computed.total(), static_cast<double>(computed.examples())};
+  }
+
+ private:
+  /// An example's weight; 0 if the loss leaves it out.
+  template <class Target, class Weight>
+  struct CountedWeight {
+    L loss;
+    const Target* targets;
+    std::size_t targets_size;
+    Weight weight;
+    DIST_HD double operator()(std::size_t example) const {
+      const bool counts = detail::is_counted(loss, Row<const Target>{targets + example * targets_size, targets_size});
+      return counts ? static_cast<double>(weight(example)) : 0;
+    }
+  };
+  /// Starts the sum of the weights of the examples that count, by `queue`. Returns a Future.
+  [[nodiscard]] auto start_sum_of_weights(const auto& queue, const auto& outputs, const auto& targets,
+                                          const auto& sample_weight) const {
+    const auto values = values_of(outputs);
+    const auto given = values_of(targets);
+    const auto weight = detail::example_weights<L>(name, sample_weight, values);
+    const std::size_t examples = detail::rows_of_examples<L>(values).rows();
+    using Target = std::remove_const_t<typename decltype(given)::Element>;
+    return queue.start_transform_reduce(sum, {0, examples},
+                                        CountedWeight<Target, std::remove_const_t<decltype(weight)>>{
+                                            loss, given.data(), examples == 0 ? 0 : given.size() / examples, weight});
   }
 };
 

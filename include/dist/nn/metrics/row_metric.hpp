@@ -114,6 +114,20 @@ concept MeasuresRows = requires(const M measure, Row<const float> outputs, Row<c
 
 namespace detail {
 
+/// The sums of the weighted values of examples, and of their weights.
+struct WeightedSums {
+  double values, weights;
+};
+struct AddWeightedSums : dist::detail::IdentityFinish {
+  using Record = WeightedSums;
+  template <std::same_as<Record>>
+  static constexpr Record identity{0, 0};
+  DIST_HD Record operator()(const Record& a, const Record& b) const {
+    return {a.values + b.values, a.weights + b.weights};
+  }
+};
+
+/// Returns an example's WeightedSums; zeros if the metric leaves it out.
 template <class M, class T, class Target, class Weight>
 struct WeightedRow {
   M measure;
@@ -121,23 +135,13 @@ struct WeightedRow {
   const Target* targets;
   std::size_t values_size, targets_size;
   Weight weight;
-  DIST_HD double operator()(std::size_t row) const {
-    return static_cast<double>(weight(row)) *
-           measure.of_row(Row<const T>{values + row * values_size, values_size},
-                          Row<const Target>{targets + row * targets_size, targets_size});
+  DIST_HD WeightedSums operator()(std::size_t row) const {
+    const Row<const Target> target{targets + row * targets_size, targets_size};
+    if (!is_counted(measure, target)) return {0, 0};
+    const auto factor = static_cast<double>(weight(row));
+    return {factor * measure.of_row(Row<const T>{values + row * values_size, values_size}, target), factor};
   }
 };
-template <class Weight>
-struct WeightOfRow {
-  Weight weight;
-  DIST_HD double operator()(std::size_t row) const { return static_cast<double>(weight(row)); }
-};
-
-/// Starts the sum of rows' weights, by `queue`. Returns a Future.
-template <class Q, class Weight>
-[[nodiscard]] auto start_sum_of_weights(const Q& queue, std::size_t rows, const Weight& weight) {
-  return queue.start_transform_reduce(sum, {0, rows}, WeightOfRow<Weight>{weight});
-}
 
 /// A metric with a `name` that can be assigned.
 template <class M>
@@ -177,29 +181,20 @@ template <MeasuresRows M, class Q, Values Outputs, Values Targets, class Weights
   if constexpr (require_rows_of_metric<M, Target, MeasuresRowsOf<M, T, Target>>()) {
     static_assert(are_on_host<Outputs> == are_on_host<Targets>,
                   "the targets of a metric must be in the same memory as the outputs: copy them there");
-    check_rows(measure, measure.name, values, targets);
-    const auto weight = row_weights(measure.name, sample_weight, values);
+    const auto examples = examples_of(measure, measure.name, values, targets);
+    const auto weight = example_weights<M>(measure.name, sample_weight, values);
     const WeightedRow<M, T, Target, std::remove_const_t<decltype(weight)>> of_row{
-        without_name(measure), values.data(), targets.data(), values.row_size(), targets.row_size(), weight};
-    const IndexRange rows{0, values.rows()};
+        without_name(measure),       values.data(), targets.data(), examples.outputs.row_size(),
+        examples.targets.row_size(), weight};
+    const IndexRange rows{0, examples.outputs.rows()};
+    const auto tally_of = [](const WeightedSums& sums) { return Tally{sums.values, sums.weights}; };
     if constexpr (are_on_host<Outputs, Targets>) {
-      Tally tally{};
-      for (std::size_t row = 0; row < rows.end; ++row) {
-        tally.total += of_row(row);
-        tally.count += static_cast<double>(weight(row));
-      }
-      return tally;
-    } else if constexpr (Values<Weights>) {
-      return DeferredTally{
-          AllOf{queue.start_transform_reduce(sum, rows, of_row), start_sum_of_weights(queue, rows.end, weight)},
-          [](const auto& measured) {
-            return Tally{measured.first.value(), measured.second.value()};
-          }};
+      WeightedSums sums{0, 0};
+      for (std::size_t row = 0; row < rows.end; ++row) sums = AddWeightedSums{}(sums, of_row(row));
+      return tally_of(sums);
     } else {
-      return DeferredTally{queue.start_transform_reduce(sum, rows, of_row),
-                           [count = static_cast<double>(rows.end)](const auto& measured) {
-                             return Tally{measured.value(), count};
-                           }};
+      return DeferredTally{queue.start_transform_reduce(AddWeightedSums{}, rows, of_row),
+                           [tally_of](const auto& measured) { return tally_of(measured.value()); }};
     }
   } else {
     return dist::detail::refused<Tally>();
