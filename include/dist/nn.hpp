@@ -23,6 +23,7 @@
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/loss_scale.hpp>

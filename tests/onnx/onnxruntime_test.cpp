@@ -145,7 +145,8 @@ TEST_CASE("onnxruntime agrees with normalisation of rows, pixels and groups, and
 
 TEST_CASE("onnxruntime agrees with layers without bias, dense layers on several axes, and means that count padding") {
   check<nn::Sequential<nn::Input<6, 5, 2>, nn::Conv2D<4, 3, nn::Relu, 1, nn::Same, nn::GlorotUniform, nn::NoBias>,
-                       nn::Dense<3, nn::Tanh>, nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>,
+                       nn::Dense<3, nn::Tanh>, nn::RMSNormalization<>,
+                       nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>,
                        nn::AveragePool2D<3, 1, nn::Pad<1>, nn::CountPadding>,
                        nn::DepthwiseConv2D<2, nn::Linear, 2, nn::Same, 1, nn::GlorotUniform, nn::NoBias>>>(
       "input FLOAT ['batch', 6, 5, 2] -> output FLOAT ['batch', 3, 3, 4]\n");

@@ -33,6 +33,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/onnx/graph.hpp>
@@ -405,6 +406,21 @@ struct Operator<nn::LayerNormalization<Options>> {
     Value y = graph.channels_last(x);
     y.name = graph.node("LayerNormalization", {y.name, gamma, beta},
                         {{"axis", std::int64_t{-1}}, {"epsilon", Options::epsilon}});
+    return y;
+  }
+};
+/// The root of the mean of squares in elementary operators: ONNX' RMSNormalization requires a later opset.
+template <class Options>
+struct Operator<nn::RMSNormalization<Options>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    using T = typename Weights::Element;
+    Value y = graph.channels_last(x);
+    const std::string mean =
+        graph.node("ReduceMean", {graph.node("Mul", {y.name, y.name})}, {{"axes", std::vector<std::int64_t>{-1}}});
+    const std::string added = graph.node("Add", {mean, graph.number("epsilon", static_cast<T>(Options::epsilon))});
+    const std::string normalized = graph.node("Div", {y.name, graph.node("Sqrt", {added})});
+    y.name = graph.node("Mul", {normalized, detail::add_parameter(graph, weights.parameters.next())});
     return y;
   }
 };

@@ -27,6 +27,7 @@
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 
 namespace dist::nn {
@@ -142,6 +143,21 @@ struct Lowering<LayerNormalization<Options>> {
   static auto forward(const Arguments&, X x, const Parameters& parameters, State&) {
     return detail::group_normalized<typename Bound::Geometry>(x, std::get<0>(parameters), std::get<1>(parameters),
                                                               Options::epsilon);
+  }
+};
+
+/// The lowering of nn::RMSNormalization.
+template <class Options>
+struct Lowering<RMSNormalization<Options>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    constexpr detail::TracedThreads<X::rank - 1> row;
+    using Elements = detail::TracedElements<const X>;
+    const X scale = hlo::broadcast<X, X::rank - 1>(std::get<0>(parameters));
+    const auto factor = detail::inverse_root_mean_square(row, Elements{x}, Bound::channels, Options::epsilon);
+    X y = x;
+    detail::scale_row<X>(row, Elements{x}, factor, Elements{scale}, detail::TracedElements<X>{y});
+    return y;
   }
 };
 
