@@ -217,7 +217,7 @@ namespace detail {
 void require_class(std::size_t number, std::size_t count);
 
 template <class... Parts>
-[[nodiscard]] Tensor<float> joined(const Parts&... parts) {
+[[nodiscard]] Tensor<float> features_of(const Parts&... parts) {
   Tensor<float> all{Shape{(std::size_t{0} + ... + parts.size())}};
   float* next = all.data();
   const auto append = [&](const auto& numbers) {
@@ -242,7 +242,7 @@ template <std::size_t Count>
 /// std::array or Tensor of numbers.
 template <detail::HasNumbers... Parts>
 [[nodiscard]] Tensor<float> features(const Parts&... parts) {
-  return detail::joined(detail::numbers_of(parts)...);
+  return detail::features_of(detail::numbers_of(parts)...);
 }
 
 }  // namespace dist::data
