@@ -103,8 +103,8 @@ dist::detail::NeighborExchange<dist::ThreadAllReduce::On<dist::ThreadCommunicato
 #include <dist/nn/check.ipp>
 #include <dist/nn/describe_layers.ipp>
 #include <dist/nn/initializer.hpp>
-#include <dist/nn/kernels/attention.ipp>
 #include <dist/nn/initializer.ipp>
+#include <dist/nn/kernels/attention.ipp>
 #include <dist/nn/losses/global_batch_size.ipp>
 #include <dist/nn/losses/regression.hpp>
 #include <dist/nn/losses/sparse_categorical_crossentropy.hpp>

@@ -40,7 +40,7 @@ DIST_INLINE MPI_Comm Communicator::native() const noexcept { return state_->nati
 DIST_INLINE Watchdog* Communicator::watchdog() const noexcept { return state_->options().watchdog; }
 
 DIST_INLINE std::optional<Communicator> Communicator::split(std::optional<std::size_t> part,
-                                                                CommunicatorOptions options) const {
+                                                            CommunicatorOptions options) const {
   MPI_Comm of_part = MPI_COMM_NULL;
   {
     const CollectiveCall call{.operation = "MPI_Comm_split"};
@@ -58,9 +58,7 @@ DIST_INLINE Communicator Communicator::duplicate(CommunicatorOptions options) co
   return Communicator{mpi::ref(native()), std::move(options)};
 }
 
-DIST_INLINE bool Communicator::any_thread_may_communicate() {
-  return ThreadPermit{}.level() == ThreadLevel::multiple;
-}
+DIST_INLINE bool Communicator::any_thread_may_communicate() { return ThreadPermit{}.level() == ThreadLevel::multiple; }
 
 DIST_INLINE void Communicator::watch_processes(PeerHealth& health) const { state_->watch_processes(health); }
 
@@ -95,8 +93,7 @@ DIST_INLINE void Communicator::begin_attempt() const noexcept { state_->begin_at
 
 DIST_INLINE void Communicator::cancel(const FailureNotice& notice) const noexcept { state_->cancel(notice); }
 
-DIST_INLINE Communicator::Transfer Communicator::start_send(std::span<const std::byte> bytes,
-                                                                std::size_t to) const {
+DIST_INLINE Communicator::Transfer Communicator::start_send(std::span<const std::byte> bytes, std::size_t to) const {
   return state_->start_send(bytes, to);
 }
 

@@ -22,7 +22,7 @@ namespace dist::nn {
 /// The sum of a replica's losses over the examples that count, and their number.
 template <bool is_sum, class T>
 struct TracedFitLoss {
-  hlo::Traced<T> total;                 ///< sum of the losses
+  hlo::Traced<T> total;                ///< sum of the losses
   hlo::Traced<std::int32_t> examples;  ///< number of examples that count
 
   /// The loss to differentiate; over all replicas it adds up to the sum or mean of the step's losses.
