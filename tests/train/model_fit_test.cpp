@@ -582,7 +582,7 @@ TEST_CASE("predictions are in the order of the examples, under every strategy (s
   CHECK(heard.record == "p2 b0-0 b1-1 of2");
 }
 
-TEST_CASE("a fit with ignored labels of elements divides by those that count on all replicas (spec P05)") {
+TEST_CASE("a fit with ignored labels of elements divides by the labels that count on all replicas (spec P05)") {
   using Net = nn::Sequential<nn::Input<3, 2>, nn::Dense<4>>;
   constexpr std::size_t rows = 6;
   dist::Tensor<float> x{{rows, 3, 2}};

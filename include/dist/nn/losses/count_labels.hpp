@@ -57,8 +57,8 @@ template <class Q, class L, class T, class Target, dist::MemorySpace Where>
 
 }  // namespace detail
 
-/// Returns the number of labels of all replicas, without those that are `ignore_class`: the global batch size of a loss
-/// of labels of elements, or one that ignores labels. A collective call. Waits for labels in device memory.
+/// Returns the number of labels of all replicas other than `ignore_class`: the global batch size of a loss of labels of
+/// elements, or a loss that ignores labels. A collective call. Waits for labels in device memory.
 template <Values Labels>
 [[nodiscard]] std::size_t count_labels(const InReplica auto& replica, const Labels& labels,
                                        std::int64_t ignore_class = ignore_none) {
