@@ -173,7 +173,7 @@ class RandomMapDataset : public StepDataset<RandomMapDataset<D, Function>, D> {
   /// Computes an element.
   struct Call {
     const Function* function;  ///< owned by the dataset
-    RandomStream seeds;        ///< gives each element the seed of its own stream
+    RandomStream seeds;        ///< gives each element a seed
 
     /// Assigns the result for `argument` to `element`, with the random numbers of element `index`.
     void operator()(const ElementOf<D>& argument, Element& element, std::uint64_t index) const {

@@ -168,9 +168,10 @@ struct CountPadding {};
 /// A pooling layer. `Counting` is ExcludePadding or CountPadding.
 template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid, class Counting = ExcludePadding>
 struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+  /// True if the mean of a window counts padding as zeros.
   static constexpr bool counts_padding = std::is_same_v<Counting, CountPadding>;
 
-  /// The number of elements in the mean of a window that covers `rows` x `columns` elements of the image.
+  /// Returns the number of elements in the mean of a window that covers `rows` x `columns` elements of the image.
   [[nodiscard]] static DIST_HD constexpr std::size_t counted(std::size_t rows, std::size_t columns) {
     return counts_padding ? Window * Window : rows * columns;
   }

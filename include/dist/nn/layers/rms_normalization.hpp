@@ -124,6 +124,7 @@ struct RMSNormalization {
                   "before it");
     using Layer = RMSNormalization;
     using Output = In;
+    /// The extent of the last axis.
     static constexpr std::size_t channels = In::last_extent;
     static constexpr std::string_view name = "rms_normalization";
     static constexpr std::array parameters{ParameterSpec{"scale", Shape{channels}}};
@@ -139,19 +140,19 @@ struct RMSNormalization {
     class Operation {
      public:
       void forward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                   const ParameterViewsOn<Backend, const T, 1>& parameters, ViewOn<Backend, T> y) {
+                   const ParameterViewsOn<Backend, const T, 1>& weights, ViewOn<Backend, T> y) {
         const std::size_t rows = x.size() / channels;
         if (reserved_ < rows) {
           factors_ = detail::make_layer_memory<Backend, double>(detail::queue_of<Backend>(state), rows);
           reserved_ = rows;
         }
         detail::for_each_row<Backend>(state, rows, channels,
-                                      detail::RmsNormalizeRow<T>{x.data(), parameters[0].data(), channels,
+                                      detail::RmsNormalizeRow<T>{x.data(), weights[0].data(), channels,
                                                                  Options::epsilon, factors_.data(), y.data()});
       }
       template <bool InputGradient>
       void backward(typename Backend::State& state, ViewOn<Backend, const T> x,
-                    const ParameterViewsOn<Backend, const T, 1>& parameters, ViewOn<Backend, const T>,
+                    const ParameterViewsOn<Backend, const T, 1>& weights, ViewOn<Backend, const T>,
                     ViewOn<Backend, T> dy, const ParameterViewsOn<Backend, T, 1>& gradients, ViewOn<Backend, T> dx) {
         const auto queue = detail::queue_of<Backend>(state);
         const std::size_t rows = x.size() / channels;
@@ -162,7 +163,7 @@ struct RMSNormalization {
         queue.for_each({0, channels}, detail::TakeScaleGradient<T>{sums_.data(), gradients[0].data()});
         if constexpr (InputGradient)
           detail::for_each_row<Backend>(state, rows, channels,
-                                        detail::RmsGradientOfRow<T>{x.data(), parameters[0].data(), dy.data(),
+                                        detail::RmsGradientOfRow<T>{x.data(), weights[0].data(), dy.data(),
                                                                     factors_.data(), channels, dx.data()});
       }
 
