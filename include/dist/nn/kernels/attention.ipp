@@ -32,12 +32,12 @@ DIST_ALWAYS_INLINE void exponential(Vector<float, Bytes>& x) noexcept {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  const Integers power = (reinterpret_cast<const Integers&>(shifted) - 0x4b400000) << 23;
-  const Integers scaled = reinterpret_cast<const Integers&>(p) + power;
+  const Integers power = (reinterpret_cast<Integers>(shifted) - 0x4b400000) << 23;
+  const Integers scaled = reinterpret_cast<Integers>(p) + power;
   const Integers of_small = x < Floats{} - 87.0f;
   const Integers of_numbers = x == x;
-  const Integers result = (scaled & ~of_small & of_numbers) | (reinterpret_cast<const Integers&>(x) & ~of_numbers);
-  x = reinterpret_cast<const Floats&>(result);
+  const Integers result = (scaled & ~of_small & of_numbers) | (reinterpret_cast<Integers>(x) & ~of_numbers);
+  x = reinterpret_cast<Floats>(result);
 }
 
 /// Returns the floats of a packed row, whole cache lines.
