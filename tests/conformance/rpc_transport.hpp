@@ -545,11 +545,11 @@ void limits() {
   CHECK(channel.call("matches", repeated_block(100'000), {}).pieces().size() == 1);
   const dist::RpcError request = rpc_error([&] { channel.call("matches", repeated_block(100'001), {}); });
   CHECK(request.failure() == rpc::Failure::refused);
-  CHECK(request.why() == "a message of 100001 bytes, where 100000 are allowed");
+  CHECK(request.why() == "a message of 100001 bytes, but only 100000 are allowed");
   CHECK(rpc::size_of(channel.call("echo", repeated_block(50'000), {}).pieces()) == 50'000);
   const dist::RpcError reply = rpc_error([&] { channel.call("echo", repeated_block(50'001), {}); });
   CHECK(reply.failure() == rpc::Failure::refused);
-  CHECK(reply.why() == "a message of 50001 bytes, where 50000 are allowed");
+  CHECK(reply.why() == "a message of 50001 bytes, but only 50000 are allowed");
 }
 
 /// Lent memory of a reply is released once, whether the reply was received or not.

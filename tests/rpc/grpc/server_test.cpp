@@ -203,7 +203,7 @@ TEST_CASE("malformed requests are rejected, and other calls continue") {
   CHECK(said(raw_call(address, "/dist/echo", {rpc::ReplyHead{5}.frame()})).find("a frame that is not a request") !=
         std::string::npos);
   CHECK(said(raw_call(address, "/dist/echo", {head(1001)})) ==
-        "refused: a message of 1001 bytes, where 1000 are allowed");
+        "refused: a message of 1001 bytes, but only 1000 are allowed");
   CHECK(said(raw_call(address, "/dist/echo", {head(~std::uint64_t{0})})).find("refused: a message of 1844") == 0);
   CHECK(said(raw_call(address, "/other/echo", {head(0)})) == "unknown method: it has 'echo'");
   CHECK(said(raw_call(address, "/dist/greeting", {head(0)})) == "");
