@@ -46,13 +46,13 @@ TEST_CASE("rows count into cells with their weights, by row and by cell") {
   CHECK(counts == std::vector<double>{3.5, 3, 1, 1.5});
   std::vector<double> by_cell(4, 1);
   const nn::detail::CountIntoCell<Histogram, float, int, nn::detail::GivenWeight<float, float>> into_cell{
-      Histogram{}, outputs.data(), targets.data(), 2, 2, 3, {weights.data()}, by_cell.data()};
+      Histogram{}, outputs.data(), targets.data(), 2, 2, 3, {weights.data(), 1}, by_cell.data()};
   for (std::size_t cell = 0; cell < 4; ++cell) into_cell(cell);
   CHECK(by_cell == counts);
 }
 
 TEST_CASE("a column is computed only if a row may count in the cell (spec P15)") {
-  const nn::detail::GivenWeight<float, float> weight{nullptr};
+  const nn::detail::GivenWeight<float, float> weight{nullptr, 1};
   double counted = 0;
   const nn::detail::AddIfCell<nn::detail::GivenWeight<float, float>> add{5, 0, weight, counted};
   std::size_t asked = 0;
