@@ -10,7 +10,7 @@
 namespace onednn = dist::nn::onednn;
 
 namespace {
-const onednn::DenseSizes sizes{3, 2, [] { return std::string("3 inputs, 2 units"); }};
+const onednn::DenseSizes sizes{3, 2, true, [] { return std::string("3 inputs, 2 units"); }};
 constexpr std::array<float, 6> kernel{1, 2, 3, 4, 5, 6};
 constexpr std::array<float, 2> bias{10, 20};
 }  // namespace
