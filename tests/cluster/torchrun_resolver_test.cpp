@@ -113,7 +113,7 @@ TEST_CASE("without the variables the cluster is empty, and an incomplete set is 
   Environment::Variables beyond = job_of_three(3);
   CHECK_THROWS_WITH_AS(
       validate_multi_worker(resolver(beyond).cluster_spec(), resolver(beyond).task(), "MASTER_ADDR"),
-      "This process is worker 3, and MASTER_ADDR does not list it (the cluster has 3 of type 'worker', the last is "
+      "This process is worker 3, but MASTER_ADDR does not list it (the cluster has 3 of type 'worker', the last is "
       "worker 2). Indices count from 0; correct the index of the task, or add its address to the cluster.",
       InvalidArgument);
 }

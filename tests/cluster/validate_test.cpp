@@ -106,10 +106,10 @@ TEST_CASE("a process without a task is refused (spec A09, M25)") {
 
 TEST_CASE("a process whose task is not listed is refused (spec M08)") {
   refuse(workers({"a:2222", "b:2222"}), Task{TaskType::worker, 2},
-         "This process is worker 2, and TF_CONFIG does not list it (the cluster has 2 of type 'worker', the last is "
+         "This process is worker 2, but TF_CONFIG does not list it (the cluster has 2 of type 'worker', the last is "
          "worker 1). Indices count from 0; correct the index of the task, or add its address to the cluster.");
   refuse({{TaskType::worker, {"a:2222"}}, {TaskType::parameter_server, {"b:2222"}}}, Task{TaskType::chief, 0},
-         "This process is chief 0, and TF_CONFIG lists no task of this type (the cluster lists 'worker', 'ps'). Add "
+         "This process is chief 0, but TF_CONFIG lists no task of this type (the cluster lists 'worker', 'ps'). Add "
          "the type to the cluster, or correct the type of the task.");
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a job with parameter servers needs servers, workers and addresses, an
                  "TF_CONFIG does not specify the task of this process (it lists a cluster, but no task). Add a task "
                  "type and an index, such as {\"type\": \"worker\", \"index\": 0}.");
   refuse_servers(good, Task{TaskType::chief, 1},
-                 "This process is chief 1, and TF_CONFIG lists no task of this type (the cluster lists 'worker', "
+                 "This process is chief 1, but TF_CONFIG lists no task of this type (the cluster lists 'worker', "
                  "'ps'). Add the type to the cluster, or correct the type of the task.");
   const std::string evaluator =
       "evaluator 0 of TF_CONFIG is in a cluster with parameter servers (an evaluator runs alone, outside the job, and "
