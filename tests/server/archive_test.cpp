@@ -215,11 +215,11 @@ TEST_CASE("invalid shapes, tensors and slices are rejected before memory is allo
   };
   using Extents = std::vector<std::size_t>;
   const std::size_t half = std::size_t{1} << 32;
-  CHECK(refusal(dist::Shape{}, bytes_of(Extents(7, 1))).find("no dist::Shape (7 axes)") != std::string::npos);
-  CHECK(refusal(dist::Shape{}, bytes_of(Extents{half, half})).find("no dist::Shape") != std::string::npos);
+  CHECK(refusal(dist::Shape{}, bytes_of(Extents(7, 1))).find("an invalid dist::Shape (7 axes)") != std::string::npos);
+  CHECK(refusal(dist::Shape{}, bytes_of(Extents{half, half})).find("an invalid dist::Shape") != std::string::npos);
   CHECK(refusal(dist::Tensor<float>{}, bytes_of(Extents{half, 8}, 1.0f)).find("declares too many elements") !=
         std::string::npos);
-  CHECK(refusal(dist::Tensor<bool>{}, bytes_of(Extents{1}, std::uint8_t{3})).find("no bool") != std::string::npos);
+  CHECK(refusal(dist::Tensor<bool>{}, bytes_of(Extents{1}, std::uint8_t{3})).find("an invalid bool") != std::string::npos);
   const std::vector<std::int64_t> rows{1};
   CHECK(refusal(dist::IndexedSlices<float>{}, bytes_of(Extents{1, 1}, rows, 1.0f))
             .find("index 1 of an array with 1 rows") != std::string::npos);
