@@ -110,7 +110,7 @@ struct Rotate {
 template <std::size_t Heads, std::size_t Width, class Options = AttendToAll, class KernelInitializer = GlorotUniform>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && Width > 0, "nn::MultiHeadAttention needs at least one head of at least one column");
-  static_assert(Options::key_heads == 0 || (Options::key_heads <= Heads && Heads % Options::key_heads == 0),
+  static_assert(Heads % (Options::key_heads == 0 ? 1 : Options::key_heads) == 0,
                 "nn::MultiHeadAttention needs a multiple of its key_heads as heads, because each head of keys serves "
                 "equally many heads of queries");
   /// True if queries and keys are rotated by their positions.

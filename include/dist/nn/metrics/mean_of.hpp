@@ -13,6 +13,23 @@
 
 namespace dist::nn {
 
+namespace detail {
+
+/// An example's weight; 0 if the loss leaves it out.
+template <class L, class Target, class Weight>
+struct CountedWeight {
+  L loss;
+  const Target* targets;
+  std::size_t targets_size;
+  Weight weight;
+  DIST_HD double operator()(std::size_t example) const {
+    const bool counts = is_counted(loss, Row<const Target>{targets + example * targets_size, targets_size});
+    return counts ? static_cast<double>(weight(example)) : 0;
+  }
+};
+
+}  // namespace detail
+
 /// The mean of an unscaled loss over all examples of any batch and replica (spec P06), optionally with sample weights:
 /// `nn::Metric mse{strategy, nn::MeanOf{nn::MeanSquaredError{}}};`
 template <class L>
@@ -56,18 +73,6 @@ struct MeanOf {
   }
 
  private:
-  /// An example's weight; 0 if the loss leaves it out.
-  template <class Target, class Weight>
-  struct CountedWeight {
-    L loss;
-    const Target* targets;
-    std::size_t targets_size;
-    Weight weight;
-    DIST_HD double operator()(std::size_t example) const {
-      const bool counts = detail::is_counted(loss, Row<const Target>{targets + example * targets_size, targets_size});
-      return counts ? static_cast<double>(weight(example)) : 0;
-    }
-  };
   /// Starts the sum of the weights of the examples that count, by `queue`. Returns a Future.
   [[nodiscard]] auto start_sum_of_weights(const auto& queue, const auto& outputs, const auto& targets,
                                           const auto& sample_weight) const {
@@ -77,7 +82,7 @@ struct MeanOf {
     const std::size_t examples = detail::rows_of_examples<L>(values).rows();
     using Target = std::remove_const_t<typename decltype(given)::Element>;
     return queue.start_transform_reduce(sum, {0, examples},
-                                        CountedWeight<Target, std::remove_const_t<decltype(weight)>>{
+                                        detail::CountedWeight<L, Target, std::remove_const_t<decltype(weight)>>{
                                             loss, given.data(), examples == 0 ? 0 : given.size() / examples, weight});
   }
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -241,10 +242,12 @@ class Attention {
     for_each_query([&](std::size_t query, std::size_t first_key, std::size_t reach, std::size_t row) {
       T weight[sizes.length];
       multiply(inputs, query, first_key, reach, weight);
-      const nn::detail::ThreadOfRow thread{reach};
-      const T largest = nn::detail::max_of(thread, [&](auto j) { return weight[j]; });
-      for (std::size_t j = 0; j < reach; ++j) weight[j] = std::exp(weight[j] - largest);
-      const T sum = nn::detail::sum_of(thread, [&](auto j) { return weight[j]; });
+      const T largest = *std::max_element(weight, weight + reach);
+      T sum{0};
+      for (std::size_t j = 0; j < reach; ++j) {
+        weight[j] = std::exp(weight[j] - largest);
+        sum += weight[j];
+      }
       const T share = 1 / sum;
       for (std::size_t j = 0; j < reach; ++j)
         add_scaled(share * weight[j], inputs.values + first_key + j * sizes.key_columns(), outputs + query,
