@@ -215,7 +215,7 @@ class Chain {
   void reserve(const Queue& queue, std::size_t rows) {
     if (rows <= reserved_rows_) return;
     std::array<std::size_t, 2> gradient_elements{is_identity ? rows * Net::InputShape::elements : 0};
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    for (std::size_t layer = 0; layer != layers; ++layer) {
       const Stage& stage = stages[layer + 1];
       const std::size_t elements = rows * stage.of_one_row.elements();
       if (stage.last == layer) outputs_[stage.computed] = make_layer_memory<Backend, T>(queue, elements);
