@@ -76,18 +76,18 @@ TEST_CASE("Orthogonal is Q of the decomposition Q R of normal numbers, as in Ker
   const auto check = [](const dist::Shape& shape, std::size_t rows, std::size_t columns) {
     std::vector<double> kernel(rows * columns);
     nn::Orthogonal::fill(dist::TensorView<double>{kernel.data(), shape}, fans, dist::RandomStream{5});
-    const std::size_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+    const std::size_t vectors = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
     const auto element = [&](std::size_t which, std::size_t i) {
       return rows < columns ? kernel[which * columns + i] : kernel[i * columns + which];
     };
-    for (std::size_t one = 0; one < count; ++one)
-      for (std::size_t two = 0; two < count; ++two) {
+    for (std::size_t one = 0; one < vectors; ++one)
+      for (std::size_t two = 0; two < vectors; ++two) {
         CAPTURE(one);
         CAPTURE(two);
         double product = 0, of_r = 0;  // of Q and Q, and of Q and the normal numbers
         for (std::size_t i = 0; i < length; ++i) {
           product += element(one, i) * element(two, i);
-          of_r += element(one, i) * dist::RandomStream{5}.normal<double>(i * count + two);
+          of_r += element(one, i) * dist::RandomStream{5}.normal<double>(i * vectors + two);
         }
         CHECK(product == doctest::Approx(one == two ? 1 : 0).scale(1).epsilon(1e-14));
         if (one == two) CHECK(of_r > 0);
