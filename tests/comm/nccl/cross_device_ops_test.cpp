@@ -1,5 +1,5 @@
 // Runs the suite of cross-device ops for NcclAllReduce, with operands in GPU memory.
-// replicas on GPUs of their own: 1 2 3 4
+// replicas on separate GPUs: 1 2 3 4
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 
 #define DIST_TEST_FEW_ELEMENTS

@@ -1,5 +1,5 @@
 // Fused updates through NCCL windows.
-// replicas on GPUs of their own: 1 2 3 4
+// replicas on separate GPUs: 1 2 3 4
 #include <dist/comm/nccl/nccl_symmetric_all_reduce.cuh>
 
 #include <concepts>

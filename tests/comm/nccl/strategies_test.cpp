@@ -1,5 +1,5 @@
 // Runs the suites of strategies, optimizers and neighbor exchanges with NCCL between GPUs.
-// replicas on GPUs of their own: 1 2 3 4
+// replicas on separate GPUs: 1 2 3 4
 #include <dist/comm/nccl/nccl_all_reduce.cuh>
 #include <dist/strategy/mirrored.hpp>
 

@@ -1,4 +1,4 @@
-// A step of all replicas as one CUDA graph; where there is no GPU, the error says what to do.
+// A step of all replicas as one CUDA graph. Without a GPU, the error says what to do.
 #include <cstdio>
 
 #include <dist/comm/cuda/policies.cuh>
