@@ -13,11 +13,18 @@ set(dist_set_asan checkpoint comm rpc -comm/hierarchical -comm/hierarchical_neig
     fake_nccl fake_cudnn io server strategy/cuda/central_storage strategy/mirrored summary train/model_fit variable/scatter
     variable/variable_core)
 
-# In release: what does not run under the address sanitizer, or runs there with fewer types, processes and GPUs.
-set(dist_set_suites -asan comm/cuda comm/mailboxes comm/messages comm/mpi comm/nccl context/run_collectively_any_process
-    context/run_collectively_of_processes device/arena device/hwloc device/pjrt/executable device/service_thread fake_cuda
-    fake_cudnn fake_nccl rpc/grpc/api rpc/local_transport server/shard strategy/cuda/central_storage strategy/mirrored
-    train/model_fit variable/scatter variable/variable_core)
+# In release, what the README's test command leaves out: GPUs, the gates, and the suites that repeat others.
+set(dist_set_beyond comm/auto_all_reduce comm/cuda comm/hierarchical_neighbor_exchange comm/nccl conformance/guarded_device
+    conformance/not_finite_cudnn conformance/paired conformance/simulated_collectives conformance/simulated_methods
+    conformance/simulated_optimizers conformance/simulated_variables device/cuda/optimizer_policies
+    device/cuda/optimizer_suite fake_cuda fake_cudnn fake_nccl faults/gpu_workers gates multi_worker/collectives_in_window
+    multi_worker/nccl multi_worker/nccl_suites multi_worker/nccl_symmetric multi_worker/several_nodes nn/cuda strategy/cuda
+    strategy/shared_copy_order strategy/step_graph variable/slices_deduplicator)
+
+# In release, the other tests that do not run under the address sanitizer, or run there with fewer types and processes.
+set(dist_set_suites -asan -beyond comm/mailboxes comm/messages comm/mpi context/run_collectively_any_process
+    context/run_collectively_of_processes device/arena device/hwloc device/pjrt/executable device/service_thread
+    rpc/grpc/api rpc/local_transport server/shard strategy/mirrored train/model_fit variable/scatter variable/variable_core)
 
 # Under the thread sanitizer: what has threads.
 set(dist_set_tsan device -device/cuda/losses -device/cuda/metrics -device/cuda/optimizer -device/reuse_memory comm rpc

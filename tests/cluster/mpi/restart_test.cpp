@@ -26,7 +26,8 @@ HostedOptions options_for(const std::vector<dist::HostedTask>& tasks, std::size_
   HostedOptions options;
   options.tasks = tasks;
   options.rank = rank;
-  options.deadline = 20s;
+  options.deadline = 60s;
+  options.port_patience = 60s;
   return options;
 }
 
@@ -47,14 +48,14 @@ TEST_CASE(
                     lost.write(rank, gone ? dist::concat(gone->rank, " ", gone->why) : "nothing");
                     return 3;
                   }};
-    for (int i = 0; i < 20'000 && (up[0].empty() || up[1].empty() || up[2].empty()); ++i) usleep(1000);
+    for (int i = 0; i < 60'000 && (up[0].empty() || up[1].empty() || up[2].empty()); ++i) usleep(1000);
     Processes comers{ranks, [&](std::size_t rank) {
                        HostedOptions options = options_for(tasks, rank);
                        options.port_patience = 300ms;
                        early.write(rank, try_to_join(options));
                        return 0;
                      }};
-    CHECK(comers.wait() == std::vector<int>(ranks, 0));
+    CHECK(comers.wait(120s) == std::vector<int>(ranks, 0));
     CHECK(contains(early[0],
                    dist::concat("rendezvous: This task cannot listen at its own address ", to_string(tasks[0]))));
     for (const std::size_t rank : {1U, 2U}) {
@@ -63,9 +64,7 @@ TEST_CASE(
     }
     // Some reconnect before the job has ended, as on a busy machine.
     Processes again{ranks, [&](std::size_t rank) {
-                      HostedOptions options = options_for(tasks, rank);
-                      options.port_patience = 20s;
-                      HostedWorld world = join_and_initialise(options);
+                      HostedWorld world = join_and_initialise(options_for(tasks, rank));
                       int sum = 0;
                       const int mine = static_cast<int>(rank) + 1;
                       MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -75,12 +74,12 @@ TEST_CASE(
                     }};
     usleep(200'000);
     kill(job[victim], SIGKILL);
-    const std::vector<int> statuses = job.wait();
+    const std::vector<int> statuses = job.wait(120s);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       CHECK(statuses[rank] == (rank == victim ? 128 + SIGKILL : 3));
       if (rank != victim) CHECK(lost[rank] == dist::concat(victim, " its process exited unexpectedly"));
     }
 
-    CHECK(again.wait() == std::vector<int>(ranks, 0));
+    CHECK(again.wait(120s) == std::vector<int>(ranks, 0));
   }
 }
