@@ -15,6 +15,7 @@
 #include <dist/train/callbacks/early_stopping.hpp>
 #include <dist/train/callbacks/reduce_lr_on_plateau.hpp>
 #include <support/saved.hpp>
+#include <support/stderr_of.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/what_throws.hpp>
 
@@ -37,10 +38,11 @@ struct Interrupts {
 /// Sends SIGTERM to the program.
 struct Tells {
   std::size_t epoch, step;
+  int signal = SIGTERM;
   std::size_t now = 0;
   void on_epoch_begin(const nn::Epoch& begun) { now = begun.index; }
   void on_train_batch_begin(std::size_t begun) const {
-    if (now == epoch && begun == step) raise(SIGTERM);
+    if (now == epoch && begun == step) raise(signal);
   }
 };
 struct Began {
@@ -198,25 +200,44 @@ TEST_CASE("backups may be kept, and a folder is for one fit") {
   CHECK_THROWS_AS((BackupAndRestore{"x", {.save_freq = 0}}), dist::InvalidArgument);
 }
 
-TEST_CASE("after SIGTERM a fit ends after the batch, and continues there later (spec Q20, O03)") {
+TEST_CASE("after a signal a fit ends after the batch, and continues there later (spec Q20, O03)") {
   small::Model reference;
   reference.model.fit(small::examples(), {.epochs = 3, .verbose = 0});
-  const support::TemporaryFolder folder;
-  {
-    small::Model told;
-    Tells tells{1, 2};
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    CAPTURE(signal);
+    const support::TemporaryFolder folder;
+    const nn::callbacks::BackupAndRestoreOptions options{.save_before_preemption = true, .signal = signal};
+    {
+      small::Model told;
+      Tells tells{1, 2, signal};
+      Began began;
+      BackupAndRestore backup{folder.path(), options};
+      const nn::History history = told.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, tells, began);
+      CHECK(backup.is_preempted());
+      CHECK(history.epochs().size() == 1);
+      CHECK(began.batches == 4 + 3);
+    }
+    small::Model again{7};
     Began began;
-    BackupAndRestore backup{folder.path(), {.save_before_preemption = true}};
-    const nn::History history = told.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, tells, began);
-    CHECK(backup.is_preempted());
-    CHECK(history.epochs().size() == 1);
-    CHECK(began.batches == 4 + 3);
+    BackupAndRestore backup{folder.path(), options};
+    again.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, began);
+    CHECK_FALSE(backup.is_preempted());
+    CHECK(began.batches == 1 + 4);
+    CHECK(support::Saved{again.strategy, again.model} == support::Saved{reference.strategy, reference.model});
   }
-  small::Model again{7};
-  Began began;
-  BackupAndRestore backup{folder.path(), {.save_before_preemption = true}};
-  again.model.fit(small::examples(), {.epochs = 3, .verbose = 0}, backup, began);
-  CHECK_FALSE(backup.is_preempted());
-  CHECK(began.batches == 1 + 4);
-  CHECK(support::Saved{again.strategy, again.model} == support::Saved{reference.strategy, reference.model});
+}
+
+TEST_CASE("the chief logs where a fit continues") {
+  const support::TemporaryFolder folder;
+  const auto fit_to = [&](std::size_t epochs) {
+    return testing::stderr_of([&] {
+      small::Model model;
+      BackupAndRestore backup{folder.path(), {.delete_checkpoint = false}};
+      model.model.fit(small::examples(), {.epochs = epochs, .verbose = 0}, backup);
+    });
+  };
+  CHECK(fit_to(2).stderr_text.empty());
+  const testing::Ending ending = fit_to(3);
+  CAPTURE(ending.stderr_text);
+  CHECK(ending.says("BackupAndRestore: the fit continues from " + folder.path() + "/ckpt-2, at epoch 3, batch 1\n"));
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,16 +24,18 @@ namespace dist::nn::callbacks {
 struct BackupAndRestoreOptions {
   /// The number of batches between backups. Default: after each epoch.
   std::optional<std::size_t> save_freq = std::nullopt;
-  /// True to save a backup and end the fit after the batch if any process receives SIGTERM, see `is_preempted`.
+  /// True to save a backup and end the fit after the batch if any process receives `signal`, see `is_preempted`.
   bool save_before_preemption = false;
   /// True to delete the backups after a complete fit.
   bool delete_checkpoint = true;
+  /// The signal that announces the end of a process.
+  int signal = SIGTERM;
 };
 
 /// Makes a fit resumable: if the program is interrupted and started again with the same fit, it continues from the last
 /// backup, and the results are bitwise identical to an uninterrupted fit (spec Q20). A backup contains the model, and
 /// the state of all callbacks of the fit with a `track` (see nn::hooks). Without a backup in the folder, the fit starts
-/// from the beginning.
+/// from the beginning; otherwise the chief logs where it continues.
 class BackupAndRestore {
  public:
   static constexpr std::string_view name = "BackupAndRestore";
@@ -51,7 +55,7 @@ class BackupAndRestore {
                   dist::detail::CheckpointPart::of<Scope>("step", step_),
                   dist::detail::CheckpointPart::of<Scope>("callbacks", callbacks)});
   }
-  /// True if the last fit was ended because a process received SIGTERM. The program should then return 42, to be
+  /// True if the last fit was ended because a process received the signal. The program should then return 42, to be
   /// restarted.
   [[nodiscard]] bool is_preempted() const noexcept { return is_preempted_; }
   void on_epoch_begin(const Epoch& epoch) noexcept { epoch_ = epoch.index; }

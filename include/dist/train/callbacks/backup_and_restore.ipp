@@ -2,6 +2,8 @@
 
 #include <dist/checkpoint/checkpoint_manager.hpp>
 #include <dist/checkpoint/preemption_handler.hpp>
+#include <dist/core/error.hpp>
+#include <dist/core/log.hpp>
 #include <dist/train/callbacks/backup_and_restore.hpp>
 
 namespace dist::nn::callbacks {
@@ -22,10 +24,14 @@ DIST_INLINE void BackupAndRestore::begin(ModelView& model, std::vector<dist::det
                                         "BackupAndRestoreOptions.save_before_preemption");
   is_preempted_ = false;
   auto backups = std::make_shared<Backups>(model, folder_, std::move(parts));
-  if (options_.save_before_preemption) backups->preemption.emplace(backups->manager);
-  const bool has_backup =
-      backups->preemption ? backups->preemption->restored().has_value() : backups->manager.restore_latest().has_value();
-  if (has_backup) model.begin_at(epoch_, step_);
+  if (options_.save_before_preemption)
+    backups->preemption.emplace(backups->manager, PreemptionOptions{.signal = options_.signal});
+  if (const auto backup = backups->preemption ? backups->preemption->restored() : backups->manager.restore_latest()) {
+    model.begin_at(epoch_, step_);
+    if (model.is_chief())
+      log_line(concat("BackupAndRestore: the fit continues from ", *backup, ", at epoch ", epoch_ + 1, ", batch ",
+                      step_ + 1));
+  }
   backups_ = std::move(backups);
 }
 
