@@ -116,14 +116,14 @@ struct Convolution {
              {DNNL_ARG_BIAS, all.at(b.parameters[1], tensors.bias)},
              {DNNL_ARG_DST, y}});
     if constexpr (std::same_as<typename G::Activation, dist::nn::Relu>) add_relu_gradient(all, tensors.dst, b);
-    const auto of_kernel = onednn::backward_weights(all.engine(), tensors);
+    const auto of_kernel = onednn::backward_weights(all.engine(), tensors, tensors);
     all.add(of_kernel, dnnl::convolution_backward_weights{of_kernel},
             {{DNNL_ARG_SRC, x},
              {DNNL_ARG_DIFF_DST, dy},
              {DNNL_ARG_DIFF_WEIGHTS, all.own(of_kernel.diff_weights_desc())},
              {DNNL_ARG_DIFF_BIAS, all.at(b.gradients[1], tensors.bias)}});
     if constexpr (InputGradient) {
-      const auto of_input = onednn::backward_data(all.engine(), tensors);
+      const auto of_input = onednn::backward_data(all.engine(), tensors, tensors);
       all.add(of_input, dnnl::convolution_backward_data{of_input},
               {{DNNL_ARG_DIFF_DST, dy},
                {DNNL_ARG_WEIGHTS, all.copy(b.parameters[0], plain, of_input.weights_desc())},

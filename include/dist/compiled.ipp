@@ -136,6 +136,7 @@ template float loss_of_row(const MeanAbsoluteError&, Row<const float>, Row<const
 template float loss_of_row(const MeanSquaredError&, Row<const float>, Row<const float>);
 template float loss_of_row(const MeanSquaredError&, Row<const float>, Row<const float>, float, Row<float>);
 template void round_to<BFloat16>(const float*, float*, std::size_t);
+template void round_to<BFloat16>(const float*, BFloat16*, std::size_t);
 template void round_to<Float16>(const float*, float*, std::size_t);
 template void fill_uniform(TensorView<float>, double, RandomStream);
 template void fill_truncated_normal(TensorView<float>, double, RandomStream);

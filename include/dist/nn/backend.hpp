@@ -78,6 +78,14 @@ concept TakesShortFactors = requires(S& state) {
   state.set_short_factors();
 };
 
+/// A back end with units for products of factors of type `Half`, BFloat16 or Float16. `B::Short<Half>` has the operations
+/// Dense and Conv2D, whose views of x, kernel and dy have elements of type Half, and `is_available()`, which is true if
+/// this processor has the units and they are faster.
+template <class B, class Half>
+concept MultipliesShort = requires {
+  { B::template Short<Half>::is_available() } -> std::same_as<bool>;
+};
+
 /// A back end that rounds factors to type B::Factor. No other kernel may replace its products.
 template <class B>
 concept RoundsFactors = requires {

@@ -3,6 +3,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <dist/core/config.hpp>
 #include <dist/core/float16.hpp>
@@ -15,17 +16,24 @@ namespace dist::nn {
 
 namespace detail {
 
-template <class Half, class T>
+/// Rounds numbers to Half, and stores them as Half or as T.
+template <class Half, class T, class To>
 struct RoundTo {
   const T* from;
-  T* to;
-  DIST_HD void operator()(std::size_t i) const { to[i] = static_cast<T>(static_cast<float>(Half(from[i]))); }
+  To* to;
+  DIST_HD void operator()(std::size_t i) const {
+    const Half rounded(from[i]);
+    if constexpr (std::same_as<To, Half>)
+      to[i] = rounded;
+    else
+      to[i] = static_cast<To>(static_cast<float>(rounded));
+  }
 };
 
 /// Rounds numbers in the host's memory to Half.
-template <class Half, class T>
-void round_to(const T* from, T* to, std::size_t count) {
-  const RoundTo<Half, T> round{from, to};
+template <class Half, class T, class To>
+void round_to(const T* from, To* to, std::size_t count) {
+  const RoundTo<Half, T, To> round{from, to};
   dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
     DIST_INDEPENDENT_LOOP
     for (std::size_t i = 0; i < count; ++i) round(i);
@@ -33,30 +41,84 @@ void round_to(const T* from, T* to, std::size_t count) {
 }
 #ifdef DIST_COMPILED
 extern template void round_to<BFloat16>(const float*, float*, std::size_t);
+extern template void round_to<BFloat16>(const float*, BFloat16*, std::size_t);
 extern template void round_to<Float16>(const float*, float*, std::size_t);
 #endif
 
-/// A layer's products with rounded factors.
-template <class Mixed, class Product, class T>
+/// A back end without operations on Half.
+struct NoShortProducts {};
+template <class Backend, class Half>
+struct ShortProductsOf {
+  using Type = NoShortProducts;
+};
+template <class Backend, class Half>
+  requires MultipliesShort<Backend, Half>
+struct ShortProductsOf<Backend, Half> {
+  using Type = typename Backend::template Short<Half>;
+};
+
+/// The operation `Asked::From<Short>`; without such operations an empty type.
+template <class Short, class Asked>
+struct ShortProductOf {
+  using Type = typename Asked::template From<Short>;
+};
+template <class Asked>
+struct ShortProductOf<NoShortProducts, Asked> {
+  using Type = NoShortProducts;
+};
+
+/// A layer's products with rounded factors, by units for these factors if the processor has them. `Asked` is the
+/// operation of `Backend`.
+template <class Mixed, class Backend, class Asked, class T>
 class RoundedProduct {
   using State = typename Mixed::State;
+  using Half = typename Mixed::Factor;
+  using Short = typename ShortProductsOf<Backend, Half>::Type;
   template <class Element>
   using View = ViewOn<Mixed, Element>;
 
  public:
   void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {
-    product_.forward(state, state.rounded(0, x), state.rounded(1, kernel), bias, y);
+    with_product([&](auto& product, auto factor) {
+      product.forward(state, state.rounded(0, x, factor), state.rounded(1, kernel, factor), bias, y);
+    });
   }
   void parameter_gradients(State& state, View<const T> x, View<const T> dy, View<T> kernel_gradient,
                            View<T> bias_gradient) {
-    product_.parameter_gradients(state, state.rounded(0, x), state.rounded(1, dy), kernel_gradient, bias_gradient);
+    with_product([&](auto& product, auto factor) {
+      product.parameter_gradients(state, state.rounded(0, x, factor), state.rounded(1, dy, factor), kernel_gradient,
+                                  bias_gradient);
+    });
   }
   void input_gradient(State& state, View<const T> dy, View<const T> kernel, View<T> dx) {
-    product_.input_gradient(state, state.rounded(0, dy), state.rounded(1, kernel), dx);
+    with_product([&](auto& product, auto factor) {
+      product.input_gradient(state, state.rounded(0, dy, factor), state.rounded(1, kernel, factor), dx);
+    });
   }
 
  private:
-  Product product_;
+  /// Calls `use(product, type of the factors in memory)`.
+  template <class Use>
+  void with_product(const Use& use) {
+    if constexpr (!std::same_as<Short, NoShortProducts>)
+      if (Short::is_available()) return use(short_product_, std::type_identity<Half>{});
+    use(product_, std::type_identity<T>{});
+  }
+
+  typename Asked::template From<Backend> product_;
+  [[no_unique_address]] typename ShortProductOf<Short, Asked>::Type short_product_;
+};
+
+/// The operations of RoundedProduct.
+template <class Geometry, class T>
+struct DenseProduct {
+  template <class Backend>
+  using From = typename Backend::template Dense<Geometry, T>;
+};
+template <class Geometry, class T>
+struct Conv2DProduct {
+  template <class Backend>
+  using From = typename Backend::template Conv2D<Geometry, T>;
 };
 
 }  // namespace detail
@@ -69,7 +131,9 @@ class RoundedProduct {
 ///
 /// Float16 ends at 65504, with a smallest step of 6e-8: small gradients vanish without a LossScale, which nn::Model
 /// has. nn::Cuda multiplies with tensor cores for TF32, whose factors have 11 bits, so no bit is lost, and adds up in
-/// float. Other back ends give the results of 16-bit units, not their speed; Xla does in compiled steps, too.
+/// float. nn::OneDnn multiplies BFloat16 on AMD's processors with AVX512-BF16, where the order of sums is another one;
+/// ONEDNN_MAX_CPU_ISA=AVX512_CORE hides these units. Other back ends give the results of 16-bit units, not their speed;
+/// Xla does in compiled steps, too.
 template <class BackendType, class Half>
 struct MixedPrecision : BackendType {
   static_assert(Backend<BackendType>, "nn::MixedPrecision takes a back end, such as nn::OneDnn");
@@ -97,23 +161,24 @@ struct MixedPrecision : BackendType {
       tell_back_end();
     }
 
-    /// Returns a factor rounded to Half, until the next call with the same `which`, 0 or 1. All layers share the
-    /// memory.
-    template <class T>
-    [[nodiscard, gnu::noinline]] ViewOn<BackendType, const T> rounded(std::size_t which,
-                                                                      ViewOn<BackendType, const T> factor) {
-      const std::size_t bytes = factor.size() * sizeof(T);
+    /// Returns a factor rounded to Half, with elements of type `To`, until the next call with the same `which`, 0 or 1.
+    /// All layers share the memory.
+    template <class T, class To>
+    [[nodiscard, gnu::noinline]] ViewOn<BackendType, const To> rounded(std::size_t which,
+                                                                       ViewOn<BackendType, const T> factor,
+                                                                       std::type_identity<To>) {
+      const std::size_t bytes = factor.size() * sizeof(To);
       if (bytes > bytes_[which]) {
         bytes_[which] = 0;
         memory_[which] = {};  // first, because both may not fit
         memory_[which] = detail::make_layer_memory<BackendType, std::byte>(queue_, bytes);
         bytes_[which] = bytes;
       }
-      T* const to = reinterpret_cast<T*>(memory_[which].data());
+      To* const to = reinterpret_cast<To*>(memory_[which].data());
       if constexpr (std::same_as<Device, Cpu>)
         detail::round_to<Half>(factor.data(), to, factor.size());
       else
-        queue_.for_each({0, factor.size()}, detail::RoundTo<Half, T>{factor.data(), to});
+        queue_.for_each({0, factor.size()}, detail::RoundTo<Half, T, To>{factor.data(), to});
       return {to, factor.shape()};
     }
 
@@ -128,9 +193,9 @@ struct MixedPrecision : BackendType {
   };
 
   template <class Geometry, class T>
-  using Dense = detail::RoundedProduct<MixedPrecision, typename BackendType::template Dense<Geometry, T>, T>;
+  using Dense = detail::RoundedProduct<MixedPrecision, BackendType, detail::DenseProduct<Geometry, T>, T>;
   template <class Geometry, class T>
-  using Conv2D = detail::RoundedProduct<MixedPrecision, typename BackendType::template Conv2D<Geometry, T>, T>;
+  using Conv2D = detail::RoundedProduct<MixedPrecision, BackendType, detail::Conv2DProduct<Geometry, T>, T>;
 };
 
 }  // namespace dist::nn

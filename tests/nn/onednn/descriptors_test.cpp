@@ -33,6 +33,6 @@ TEST_CASE("convolutions choose the kernel layout and keep the image layout") {
                               .before = {0, 0},
                               .after = {0, 0}};
   CHECK(onednn::forward(engine, c, onednn::attributes()).dst_desc() == c.dst);
-  CHECK(onednn::backward_weights(engine, c).src_desc() == c.src);
-  CHECK(onednn::backward_data(engine, c).diff_src_desc() == c.src);
+  CHECK(onednn::backward_weights(engine, c, c).src_desc() == c.src);
+  CHECK(onednn::backward_data(engine, c, c).diff_src_desc() == c.src);
 }

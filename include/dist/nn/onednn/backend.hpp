@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <dist/core/float16.hpp>
 #include <dist/device/cpu.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/geometry.hpp>
@@ -43,6 +44,18 @@ struct OneDnn : Reference {
   using Softmax = onednn::Softmax<Classes, T>;
   template <class Function, class T>
   using Elementwise = onednn::Elementwise<Function, T>;
+
+  /// See MultipliesShort.
+  template <class Half>
+    requires std::same_as<Half, BFloat16>
+  struct Short {
+    [[nodiscard]] static bool is_available() { return onednn::multiplies_bfloat16_faster(); }
+
+    template <class Geometry, class T>
+    using Dense = onednn::ShortDense<Geometry, T>;
+    template <class Geometry, class T>
+    using Conv2D = onednn::Conv2DPrimitives<Geometry, T, BFloat16>;
+  };
 };
 
 }  // namespace dist::nn

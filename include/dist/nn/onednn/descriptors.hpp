@@ -10,8 +10,12 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 
-/// A float tensor of extents `dims` in the layout `tag`.
-[[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
+using Number = dnnl::memory::data_type;
+
+/// A tensor of extents `dims` in the layout `tag`.
+[[nodiscard]] inline Descriptor tensor(const Dims& dims, Tag tag, Number number = Number::f32) {
+  return {dims, number, tag};
+}
 
 /// An activation in oneDNN: `algorithm` with `alpha`, and its gradient, by the output if `of_output`, otherwise by
 /// the input.
@@ -73,10 +77,12 @@ struct Convolution {
 #endif
 }
 
+/// The gradient of the weights of `of`, a convolution in the type of the factors.
 [[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc backward_weights(const dnnl::engine& engine,
+                                                                                         const Convolution& of,
                                                                                          const Convolution& c) {
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto hint = forward(engine, c, attributes());
+  const auto hint = forward(engine, of, attributes());
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, algorithm, c.src, c.weights, c.bias, c.dst, c.strides, c.before, c.after, hint, attributes()};
 #else
@@ -86,10 +92,12 @@ struct Convolution {
 #endif
 }
 
+/// The gradient of the source of `of`, a convolution in the type of the factors.
 [[nodiscard]] inline dnnl::convolution_backward_data::primitive_desc backward_data(const dnnl::engine& engine,
+                                                                                   const Convolution& of,
                                                                                    const Convolution& c) {
   constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const auto hint = forward(engine, c, attributes());
+  const auto hint = forward(engine, of, attributes());
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, algorithm, c.src, c.weights, c.dst, c.strides, c.before, c.after, hint, attributes()};
 #else

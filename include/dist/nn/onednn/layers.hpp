@@ -8,6 +8,7 @@
 
 #include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
+#include <dist/core/float16.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/reduce_op.hpp>
 #include <dist/core/tensor.hpp>
@@ -112,6 +113,34 @@ class Dense {
   [[no_unique_address]] Elementwise<Activation, T> activation_;
 };
 
+/// A dense layer whose factors are BFloat16, by oneDNN.
+template <class Geometry, class T>
+class ShortDense {
+  using Half = TensorView<const BFloat16>;
+
+ public:
+  void forward(State& state, Half x, Half kernel, TensorView<const T> bias, TensorView<T> y) {
+    multiply(state, forward_, sizes, x.rows(), x.data(), kernel.data(), bias.data(), y.data());
+    if constexpr (!std::same_as<typename Geometry::Activation, Linear>) activation_.forward(state, y, y);
+  }
+  void parameter_gradients(State& state, Half x, Half dy, TensorView<T> kernel_gradient, TensorView<T> bias_gradient) {
+    compute_kernel_gradient(state, kernel_gradient_, sizes, x.rows(), x.data(), dy.data(), kernel_gradient.data());
+    if constexpr (Geometry::has_bias) compute_bias_gradient(sizes, dy.rows(), dy.data(), bias_gradient.data());
+  }
+  void input_gradient(State& state, Half dy, Half kernel, TensorView<T> dx) {
+    compute_input_gradient(state, input_gradient_, sizes, dy.rows(), dy.data(), kernel.data(), dx.data());
+  }
+
+ private:
+  static constexpr DenseSizes sizes{Geometry::inputs, Geometry::units, Geometry::has_bias, &Geometry::describe,
+                                    Factors::bfloat16};
+
+  Compiled forward_;
+  Compiled kernel_gradient_;
+  Compiled input_gradient_;
+  [[no_unique_address]] Elementwise<typename Geometry::Activation, T> activation_;
+};
+
 /// Attention in blocks by this library's kernel. Plain loops compute sequences with numbers that are not finite, which
 /// must not affect elements that do not attend to them.
 template <class Geometry, class T>
@@ -190,29 +219,36 @@ class Softmax {
   Compiled forward_;
 };
 
-/// A convolution by oneDNN's primitives.
-template <class Geometry, class T>
+/// A convolution by oneDNN's primitives. `Factor` is float or BFloat16.
+template <class Geometry, class T, class Factor = T>
 class Conv2DPrimitives {
+  using Factors = TensorView<const Factor>;
+
  public:
-  void forward(State& state, TensorView<const T> x, TensorView<const T> kernel, TensorView<const T> bias,
-               TensorView<T> y) {
+  void forward(State& state, Factors x, Factors kernel, TensorView<const T> bias, TensorView<T> y) {
     convolve(state, forward_, sizes, x.rows(), x.data(), kernel.data(), bias.data(), y.data());
     if constexpr (!std::same_as<typename G::Activation, Linear>) activation_.forward(state, y, y);
   }
-  void parameter_gradients(State& state, TensorView<const T> x, TensorView<const T> dy, TensorView<T> kernel_gradient,
+  void parameter_gradients(State& state, Factors x, Factors dy, TensorView<T> kernel_gradient,
                            TensorView<T> bias_gradient) {
     compute_kernel_gradient(state, kernel_gradient_, sizes, x.rows(), x.data(), dy.data(), kernel_gradient.data(),
                             bias_gradient.data());
   }
-  void input_gradient(State& state, TensorView<const T> dy, TensorView<const T> kernel, TensorView<T> dx) {
+  void input_gradient(State& state, Factors dy, Factors kernel, TensorView<T> dx) {
     compute_input_gradient(state, input_gradient_, sizes, dy.rows(), dy.data(), kernel.data(), dx.data());
   }
 
  private:
   using G = Geometry;
-  static constexpr Conv2DSizes sizes{G::channels,     G::height,     G::width,     G::filters,  G::output_height,
-                                     G::output_width, G::groups,     G::window,    G::stride,   G::pad_top,
-                                     G::pad_left,     G::pad_bottom, G::pad_right, G::has_bias, &G::describe};
+  static constexpr Conv2DSizes sizes{
+      G::channels,      G::height,
+      G::width,         G::filters,
+      G::output_height, G::output_width,
+      G::groups,        G::window,
+      G::stride,        G::pad_top,
+      G::pad_left,      G::pad_bottom,
+      G::pad_right,     G::has_bias,
+      &G::describe,     std::same_as<Factor, T> ? onednn::Factors::float32 : onednn::Factors::bfloat16};
 
   Compiled forward_;
   Compiled kernel_gradient_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dist/core/config.hpp>
+#include <dist/core/vectors.hpp>
 #include <dist/nn/onednn/descriptors.hpp>
 #include <dist/nn/onednn/operations.hpp>
 #include <dist/nn/onednn/primitive.hpp>
@@ -21,6 +22,23 @@ DIST_INLINE float* State::scratch(std::size_t count) {
 }
 DIST_INLINE State::OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 DIST_INLINE State::OneThread::~OneThread() { omp_set_num_threads(before_); }
+
+DIST_INLINE bool multiplies_bfloat16() {
+  constexpr int needed = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);  // a set of bits
+  static const bool has_all = (static_cast<int>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+  return has_all;
+}
+DIST_INLINE bool multiplies_bfloat16_faster() {
+#ifdef __x86_64__
+  return __builtin_cpu_is("amd") && multiplies_bfloat16();
+#else
+  return false;
+#endif
+}
+
+[[nodiscard]] constexpr Number number_of(Factors factors) {
+  return factors == Factors::bfloat16 ? Number::bf16 : Number::f32;
+}
 
 using Dim = dnnl::memory::dim;
 [[nodiscard]] constexpr Dim dim(std::size_t extent) { return static_cast<Dim>(extent); }
@@ -53,8 +71,9 @@ template <class Make>
 /// and the layer has one, bias.
 [[nodiscard]] DIST_INLINE Primitive part_of_product(const Label& label, Runtime& runtime, const DenseSizes& sizes,
                                                     std::size_t rows, std::size_t columns, Result result) {
-  const Descriptor x{{dim(rows), dim(columns)}, dnnl::memory::data_type::f32, Dims{dim(sizes.inputs), 1}};
-  const Descriptor kernel = tensor({dim(columns), dim(sizes.units)}, Tag::ab);
+  const Number factor = number_of(sizes.factors);
+  const Descriptor x{{dim(rows), dim(columns)}, factor, Dims{dim(sizes.inputs), 1}};
+  const Descriptor kernel = tensor({dim(columns), dim(sizes.units)}, Tag::ab, factor);
   const Descriptor y = tensor({dim(rows), dim(sizes.units)}, Tag::ab);
   const bool has_bias = sizes.has_bias && result == Result::is_new;
   const Descriptor bias = has_bias ? tensor({1, dim(sizes.units)}, Tag::ab) : Descriptor{};
@@ -68,7 +87,8 @@ DIST_INLINE void multiply(State& state, Compiled& compiled, const DenseSizes& si
   Runtime& runtime = state.runtime();
   // Long rows are multiplied in two halves: with gaps between rows, oneDNN 2.6 takes another path, which makes a
   // product of 64 x 21632 by 21632 x 128 8 % faster.
-  const std::size_t half = sizes.inputs >= 4096 ? sizes.inputs / 2 : sizes.inputs;
+  const bool is_split = sizes.inputs >= 4096 && sizes.factors == Factors::float32;
+  const std::size_t half = is_split ? sizes.inputs / 2 : sizes.inputs;
   const Label label{"the matmul of nn::Dense", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
     Plan made{part_of_product(label, runtime, sizes, rows, half, Result::is_new)};
@@ -87,9 +107,9 @@ DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const
   Runtime& runtime = state.runtime();
   const Label label{"the matmul for the kernel gradient of nn::Dense", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
-    const Descriptor transposed{
-        {dim(sizes.inputs), dim(rows)}, dnnl::memory::data_type::f32, Dims{1, dim(sizes.inputs)}};
-    const Descriptor slopes = tensor({dim(rows), dim(sizes.units)}, Tag::ab);
+    const Number factor = number_of(sizes.factors);
+    const Descriptor transposed{{dim(sizes.inputs), dim(rows)}, factor, Dims{1, dim(sizes.inputs)}};
+    const Descriptor slopes = tensor({dim(rows), dim(sizes.units)}, Tag::ab, factor);
     const Descriptor gradient = tensor({dim(sizes.inputs), dim(sizes.units)}, Tag::ab);
     const auto made = matmul(runtime.engine(), transposed, slopes, {}, gradient, attributes());
     const Primitive::Argument of_x{DNNL_ARG_SRC, transposed}, of_dy{DNNL_ARG_WEIGHTS, slopes};
@@ -98,19 +118,55 @@ DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const
   plan.primitive.execute(runtime, {x, dy, kernel_gradient});
 }
 
+DIST_INLINE void compute_input_gradient(State& state, Compiled& compiled, const DenseSizes& sizes, std::size_t rows,
+                                        const void* dy, const void* kernel, void* dx) {
+  Runtime& runtime = state.runtime();
+  const Label label{"the matmul for the input gradient of nn::Dense", sizes.describe};
+  Plan& plan = plan_for(compiled, rows, label, [&] {
+    const Number factor = number_of(sizes.factors);
+    const Descriptor slopes = tensor({dim(rows), dim(sizes.units)}, Tag::ab, factor);
+    const Descriptor transposed{{dim(sizes.units), dim(sizes.inputs)}, factor, Dims{1, dim(sizes.units)}};
+    const Descriptor gradient = tensor({dim(rows), dim(sizes.inputs)}, Tag::ab);
+    const auto made = matmul(runtime.engine(), slopes, transposed, {}, gradient, attributes());
+    const Primitive::Argument of_dy{DNNL_ARG_SRC, slopes}, of_kernel{DNNL_ARG_WEIGHTS, transposed};
+    return Plan{{label, runtime, made, {of_dy, of_kernel, {DNNL_ARG_DST, gradient}}}};
+  });
+  plan.primitive.execute(runtime, {dy, kernel, dx});
+}
+
+DIST_INLINE void compute_bias_gradient(const DenseSizes& sizes, std::size_t rows, const BFloat16* dy,
+                                       float* bias_gradient) {
+  std::fill_n(bias_gradient, sizes.units, 0.0F);
+  dist::detail::with_widest_vectors([&]<std::size_t>() DIST_INLINE_LAMBDA {
+    for (std::size_t row = 0; row < rows; ++row) {
+      DIST_INDEPENDENT_LOOP
+      for (std::size_t unit = 0; unit < sizes.units; ++unit)
+        bias_gradient[unit] += static_cast<float>(dy[row * sizes.units + unit]);
+    }
+  });
+}
+
 [[nodiscard]] DIST_INLINE Dims kernel_dims(const Conv2DSizes& sizes) {
   const Dim window = dim(sizes.window);
   if (sizes.groups == 1) return {dim(sizes.filters), dim(sizes.channels), window, window};
   return {dim(sizes.groups), dim(sizes.filters / sizes.groups), dim(sizes.channels / sizes.groups), window, window};
 }
-[[nodiscard]] DIST_INLINE Descriptor plain_kernel(const Conv2DSizes& sizes) {
-  return tensor(kernel_dims(sizes), sizes.groups == 1 ? Tag::hwio : Tag::hwigo);
+[[nodiscard]] DIST_INLINE Descriptor plain_kernel(const Conv2DSizes& sizes, Number number) {
+  return tensor(kernel_dims(sizes), sizes.groups == 1 ? Tag::hwio : Tag::hwigo, number);
 }
-[[nodiscard]] DIST_INLINE Convolution convolution(const Conv2DSizes& sizes, std::size_t rows) {
-  return {.src = tensor({dim(rows), dim(sizes.channels), dim(sizes.height), dim(sizes.width)}, Tag::nhwc),
-          .weights = tensor(kernel_dims(sizes), Tag::any),
+/// A tensor of a convolution.
+enum class Role { src, weights, dst };
+/// A convolution or its gradient: the product of two of the tensors, whose type is the one of the factors. The third
+/// one, `result`, is float.
+[[nodiscard]] DIST_INLINE Convolution convolution(const Conv2DSizes& sizes, std::size_t rows,
+                                                  std::optional<Role> result = {}) {
+  const auto number = [&](Role role) { return role == result ? Number::f32 : number_of(sizes.factors); };
+  const Dims images{dim(rows), dim(sizes.channels), dim(sizes.height), dim(sizes.width)};
+  const Dims outputs{dim(rows), dim(sizes.filters), dim(sizes.output_height), dim(sizes.output_width)};
+  return {.src = tensor(images, Tag::nhwc, number(Role::src)),
+          .weights = tensor(kernel_dims(sizes), Tag::any, number(Role::weights)),
           .bias = sizes.has_bias ? tensor({dim(sizes.filters)}, Tag::x) : Descriptor{},
-          .dst = tensor({dim(rows), dim(sizes.filters), dim(sizes.output_height), dim(sizes.output_width)}, Tag::nhwc),
+          .dst = tensor(outputs, Tag::nhwc, number(Role::dst)),
           .strides = {dim(sizes.stride), dim(sizes.stride)},
           .before = {dim(sizes.pad_top), dim(sizes.pad_left)},
           .after = {dim(sizes.pad_bottom), dim(sizes.pad_right)}};
@@ -132,11 +188,11 @@ DIST_INLINE void convolve(State& state, Compiled& compiled, const Conv2DSizes& s
   Runtime& runtime = state.runtime();
   const Label label{"the convolution of nn::Conv2D", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
-    const Convolution c = convolution(sizes, rows);
+    const Convolution c = convolution(sizes, rows, Role::dst);
     const auto made = forward(runtime.engine(), c, attributes());
     const Descriptor weights = made.weights_desc();
     const Primitive::Argument of_x{DNNL_ARG_SRC, c.src}, of_bias{DNNL_ARG_BIAS, c.bias}, of_y{DNNL_ARG_DST, c.dst};
-    return plan_with_copy(label, runtime, plain_kernel(sizes), weights,
+    return plan_with_copy(label, runtime, plain_kernel(sizes, number_of(sizes.factors)), weights,
                           {label, runtime, made, {of_x, {DNNL_ARG_WEIGHTS, weights}, of_y, of_bias}});
   });
   plan.primitive.execute(runtime, {x, plan.chosen_layout(runtime, kernel), y, bias});
@@ -147,12 +203,12 @@ DIST_INLINE void compute_kernel_gradient(State& state, Compiled& compiled, const
   Runtime& runtime = state.runtime();
   const Label label{"the convolution for the kernel gradient of nn::Conv2D", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
-    const Convolution c = convolution(sizes, rows);
-    const auto made = backward_weights(runtime.engine(), c);
+    const Convolution c = convolution(sizes, rows, Role::weights);
+    const auto made = backward_weights(runtime.engine(), convolution(sizes, rows), c);
     const Descriptor weights = made.diff_weights_desc();
     const Primitive::Argument of_x{DNNL_ARG_SRC, c.src}, of_dy{DNNL_ARG_DIFF_DST, c.dst};
     const Primitive::Argument of_kernel{DNNL_ARG_DIFF_WEIGHTS, weights}, of_bias{DNNL_ARG_DIFF_BIAS, c.bias};
-    return plan_with_copy(label, runtime, weights, plain_kernel(sizes),
+    return plan_with_copy(label, runtime, weights, plain_kernel(sizes, Number::f32),
                           {label, runtime, made, {of_x, of_dy, of_kernel, of_bias}});
   });
   void* const result = plan.other ? runtime.copy() : kernel_gradient;
@@ -165,11 +221,11 @@ DIST_INLINE void compute_input_gradient(State& state, Compiled& compiled, const 
   Runtime& runtime = state.runtime();
   const Label label{"the convolution for the input gradient of nn::Conv2D", sizes.describe};
   Plan& plan = plan_for(compiled, rows, label, [&] {
-    const Convolution c = convolution(sizes, rows);
-    const auto made = backward_data(runtime.engine(), c);
+    const Convolution c = convolution(sizes, rows, Role::src);
+    const auto made = backward_data(runtime.engine(), convolution(sizes, rows), c);
     const Descriptor weights = made.weights_desc();
     const Primitive::Argument of_dy{DNNL_ARG_DIFF_DST, c.dst}, of_dx{DNNL_ARG_DIFF_SRC, c.src};
-    return plan_with_copy(label, runtime, plain_kernel(sizes), weights,
+    return plan_with_copy(label, runtime, plain_kernel(sizes, number_of(sizes.factors)), weights,
                           {label, runtime, made, {of_dy, {DNNL_ARG_WEIGHTS, weights}, of_dx}});
   });
   plan.primitive.execute(runtime, {dy, plan.chosen_layout(runtime, kernel), dx});
