@@ -21,6 +21,7 @@
 #include <support/saved.hpp>
 
 namespace data = dist::data;
+using data::CharacterLookup;
 using data::Normalization;
 using data::StringLookup;
 using dist::InvalidArgument;
@@ -49,9 +50,11 @@ std::vector<std::string> vocabulary_of(const StringLookup& lookup) {
 struct Features {
   Normalization size;
   StringLookup kind;
+  CharacterLookup characters;
   void track(auto& visit) {
     visit("size", size);
     visit("kind", kind);
+    visit("characters", characters);
   }
 };
 
@@ -122,6 +125,28 @@ TEST_CASE("StringLookup numbers words in the order of Keras, and unknown ones 0"
   CHECK_THROWS_AS(few.adapt(dataset_of<std::string>({std::string(1, '\0')})), InvalidArgument);
 }
 
+TEST_CASE("CharacterLookup numbers the bytes of a text in their order, and returns the text") {
+  using Numbers = std::vector<std::int32_t>;
+  CharacterLookup lookup;
+  CHECK(lookup.size() == 0);
+  lookup.adapt(std::string_view{"hello \xC3\xA4\0", 9});  // sorted: \0, space, e, h, l, o, \xA4, \xC3
+  CHECK(lookup.size() == 8);
+  CHECK(lookup.encode("hole") == Numbers{3, 5, 4, 2});
+  CHECK(lookup.encode(std::string_view{"\xC3\xA4\0 ", 4}) == Numbers{7, 6, 0, 1});
+  CHECK(lookup.encode("").empty());
+  const Numbers numbers{3, 5, 4, 2, 7, 0};
+  CHECK(lookup.decode(numbers) == std::string_view{"hole\xC3\0", 6});
+  lookup.adapt("ba");
+  CHECK(lookup.encode("ab") == Numbers{0, 1});
+  CHECK_THROWS_WITH_AS(static_cast<void>(lookup.encode("abac")),
+                       doctest::Contains("no number for a byte ('c' at position 3 is not one of its 2)"),
+                       InvalidArgument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(lookup.decode(Numbers{0, 2})),
+                       doctest::Contains("no byte for a number (2 at position 1, the vocabulary has 2 bytes)"),
+                       InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(lookup.decode(Numbers{-1})), InvalidArgument);
+}
+
 TEST_CASE("one_hot has a 1 at its place, and features joins numbers") {
   CHECK(data::one_hot<3>(1) == std::array{0.0F, 1.0F, 0.0F});
   CHECK_THROWS_WITH_AS(static_cast<void>(data::one_hot<3>(3)), doctest::Contains("it is 3, the places are 0 to 2"),
@@ -135,14 +160,17 @@ TEST_CASE("statistics and words are saved and restored") {
   Features learnt;
   learnt.size.adapt(points());
   learnt.kind.adapt(dataset_of<std::string>({"a", "", "\xC3\xA4", "a"}));
+  learnt.characters.adapt("b\xFF.a");
   const support::Saved saved{strategy, learnt};
-  CHECK(saved.keys() == std::vector<std::string>{"kind/vocabulary", "size/mean", "size/variance"});
+  CHECK(saved.keys() ==
+        std::vector<std::string>{"characters/vocabulary", "kind/vocabulary", "size/mean", "size/variance"});
   Features restored;
   restored.kind.adapt(words());
   saved.restore(strategy, restored);
   CHECK(restored.size(Point{1, 2, 3}) == learnt.size(Point{1, 2, 3}));
   CHECK(vocabulary_of(restored.kind) == vocabulary_of(learnt.kind));
+  CHECK(restored.characters.decode(learnt.characters.encode("\xFF.ab")) == "\xFF.ab");
   CHECK(restored.kind("\xC3\xA4") == learnt.kind("\xC3\xA4"));
-  CHECK_THROWS_WITH_AS(data::detail::LearntNumbers{}.require_restorable(dist::Shape{2, 3}),
-                       doctest::Contains("The saved statistics of a preprocessing step are not a list"), ShapeMismatch);
+  CHECK_THROWS_WITH_AS(data::detail::LearntNumbers<double>{}.require_restorable(dist::Shape{2, 3}),
+                       doctest::Contains("The saved numbers of a preprocessing step are not a list"), ShapeMismatch);
 }

@@ -8,6 +8,8 @@
 #include <dist/core/error.hpp>
 #include <dist/data/batch.hpp>
 #include <dist/data/index_shuffle.hpp>
+#include <dist/data/shard.hpp>
+#include <dist/data/shuffle.hpp>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +42,33 @@ void check_windows(const D& dataset) {
   CHECK(values(windows[1].y) == Tokens{5, 6, 9});
 }
 
+/// Checks the windows of 5 of the tokens 0 to 100, in pipelines.
+void check_pipelines(const data::TokenWindows& windows) {
+  CHECK(windows.cardinality() == data::Cardinality::known(20));
+  const auto shuffled = windows | data::index_shuffle(1) | data::batch(3);
+  auto pass = shuffled.iterate(2);
+  typename decltype(shuffled)::Element batch;
+  std::vector<std::int32_t> firsts;
+  while (pass.next(batch))
+    for (std::size_t row = 0; row < batch.x.rows(); ++row) {
+      firsts.push_back(batch.x(row, 0));
+      CHECK(batch.y(row, 4) == batch.x(row, 0) + 5);
+    }
+  CHECK(firsts.size() == 20);
+  auto resumed = shuffled.iterate(2);
+  resumed.seek(4);
+  REQUIRE(resumed.next(batch));
+  CHECK(batch.x(0, 0) == firsts[12]);
+  const auto shard = collect(windows | data::shard(4, 1));
+  REQUIRE(shard.size() == 5);
+  CHECK(shard[1].x[0] == 25);
+  const auto buffered = collect(windows | data::shuffle(20, 1));
+  std::int32_t sum = 0;
+  for (const auto& window : buffered) sum += window.x[0];
+  CHECK(buffered.size() == 20);
+  CHECK(sum == 950);  // 0 + 5 + ... + 95
+}
+
 }  // namespace
 
 TEST_CASE("token_file has consecutive windows and the tokens that follow, for each type of token") {
@@ -70,26 +99,26 @@ TEST_CASE("token_file reads files with the header of llm.c") {
                   FileError);
 }
 
-TEST_CASE("windows of token_file are shuffled, resumed and batched") {
+TEST_CASE("token_windows has the same windows of tokens in memory") {
+  check_windows(data::token_windows({7, 250, 3, 4, 5, 6, 9, 8}, 3));
+  const auto shortest = collect(data::token_windows({1, -1}, 1));
+  REQUIRE(shortest.size() == 1);
+  CHECK(values(shortest[0].y) == Tokens{-1});
+  CHECK_THROWS_WITH_AS(static_cast<void>(data::token_windows({1, 2, 3}, 3)),
+                       doctest::Contains("it has 3 tokens, a window and its targets need 3 + 1"),
+                       dist::InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(data::token_windows({1, 2, 3}, 0)), dist::InvalidArgument);
+  CHECK_THROWS_AS(static_cast<void>(data::token_windows({}, 1)), dist::InvalidArgument);
+}
+
+TEST_CASE("windows are shuffled, sharded, resumed and batched") {
   const support::TemporaryFolder folder;
   std::vector<std::uint32_t> tokens(101);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::uint32_t>(i);
-  const auto windows = data::token_file<std::uint16_t>(folder.write("tokens", encoded(tokens, 2)), 5);
-  CHECK(windows.cardinality() == data::Cardinality::known(20));
-  const auto shuffled = windows | data::index_shuffle(1) | data::batch(3);
-  auto pass = shuffled.iterate(2);
-  typename decltype(shuffled)::Element batch;
-  std::vector<std::int32_t> firsts;
-  while (pass.next(batch))
-    for (std::size_t row = 0; row < batch.x.rows(); ++row) {
-      firsts.push_back(batch.x(row, 0));
-      CHECK(batch.y(row, 4) == batch.x(row, 0) + 5);
-    }
-  CHECK(firsts.size() == 20);
-  auto resumed = shuffled.iterate(2);
-  resumed.seek(4);
-  REQUIRE(resumed.next(batch));
-  CHECK(batch.x(0, 0) == firsts[12]);
+  SUBCASE("of a file") {
+    check_pipelines(data::token_file<std::uint16_t>(folder.write("tokens", encoded(tokens, 2)), 5));
+  }
+  SUBCASE("in memory") { check_pipelines(data::token_windows({tokens.begin(), tokens.end()}, 5)); }
 }
 
 TEST_CASE("token_file refuses windows without tokens, short and cut files, and tokens out of range") {

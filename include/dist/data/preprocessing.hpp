@@ -52,13 +52,14 @@ concept HasNumbers = requires(const X& x) {
 void require_list(std::string_view part, const Shape& shape);
 
 /// A list of numbers of any length in checkpoints. See Trackable.
+template <class T>
 struct LearntNumbers {
-  std::vector<double> values;
+  std::vector<T> values;
 
   [[nodiscard]] Shape shape() const { return Shape{values.size()}; }
-  void require_restorable(const Shape& saved) const { require_list("statistics", saved); }
-  [[nodiscard]] Tensor<double> whole(const auto& /*scope*/) const { return {shape(), std::span{values}}; }
-  void restore(const auto& /*scope*/, TensorView<const double> saved) {
+  void require_restorable(const Shape& saved) const { require_list("numbers", saved); }
+  [[nodiscard]] Tensor<T> whole(const auto& /*scope*/) const { return {shape(), std::span{values}}; }
+  void restore(const auto& /*scope*/, TensorView<const T> saved) {
     values.assign(saved.data(), saved.data() + saved.size());
   }
 };
@@ -169,7 +170,7 @@ class Normalization {
       scaled[i] = static_cast<float>((static_cast<double>(numbers[i]) - mean_.values[i]) / deviation(i));
   }
 
-  detail::LearntNumbers mean_, variance_;
+  detail::LearntNumbers<double> mean_, variance_;
 };
 
 /// Numbers words: 0 for an unknown word, then the words of the data of `adapt` from 1 on, the most frequent first and
@@ -209,6 +210,33 @@ class StringLookup {
 
   std::size_t max_tokens_ = 0;  // 0 for no limit
   detail::LearntWords words_;
+};
+
+/// Numbers characters for language models: the different bytes of the text of `adapt`, sorted, from 0 on. A checkpoint
+/// that includes it generates text without the original text.
+///
+///     data::CharacterLookup characters;
+///     characters.adapt(text);
+///     const auto train = data::token_windows(characters.encode(text), 64) | data::index_shuffle(seed) | data::batch(32);
+class CharacterLookup {
+ public:
+  /// Replaces the vocabulary by the bytes of a text.
+  void adapt(std::string_view text);
+
+  /// Returns the number of each byte, below `size()`. Throws InvalidArgument, with the byte and its position, if a byte
+  /// is not in the vocabulary.
+  [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const;
+  /// Returns the text of some numbers. Throws InvalidArgument, with the number and its position, unless all are below
+  /// `size()`.
+  [[nodiscard]] std::string decode(std::span<const std::int32_t> numbers) const;
+  /// The count of different bytes, at most 256; 0 before `adapt`.
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.values.size(); }
+
+  /// Tracks the vocabulary. See Trackable.
+  void track(auto& visit) { visit("vocabulary", bytes_); }
+
+ private:
+  detail::LearntNumbers<std::uint8_t> bytes_;
 };
 
 namespace detail {

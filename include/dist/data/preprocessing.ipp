@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -129,6 +130,42 @@ DIST_INLINE void StringLookup::adapt_to(std::vector<std::string> all) {
   std::vector<std::string> words;
   for (auto& [count, word] : counted) words.push_back(std::move(word));
   words_.assign(std::move(words));
+}
+
+DIST_INLINE void CharacterLookup::adapt(std::string_view text) {
+  std::array<bool, 256> occurs{};
+  for (const char byte : text) occurs[static_cast<std::uint8_t>(byte)] = true;
+  bytes_.values.clear();
+  for (std::size_t byte = 0; byte < occurs.size(); ++byte)
+    if (occurs[byte]) bytes_.values.push_back(static_cast<std::uint8_t>(byte));
+}
+
+DIST_INLINE std::vector<std::int32_t> CharacterLookup::encode(std::string_view text) const {
+  std::array<std::int32_t, 256> number_of;
+  number_of.fill(-1);
+  for (std::size_t number = 0; number < size(); ++number)
+    number_of[bytes_.values[number]] = static_cast<std::int32_t>(number);
+  std::vector<std::int32_t> numbers(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    numbers[i] = number_of[static_cast<std::uint8_t>(text[i])];
+    if (numbers[i] < 0)
+      throw InvalidArgument("CharacterLookup has no number for a byte",
+                            concat(quoted(text.substr(i, 1)), " at position ", i, " is not one of its ", size()),
+                            "Adapt it to a text with this byte, or remove the byte");
+  }
+  return numbers;
+}
+
+DIST_INLINE std::string CharacterLookup::decode(std::span<const std::int32_t> numbers) const {
+  std::string text(numbers.size(), '\0');
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0 || static_cast<std::size_t>(numbers[i]) >= size())
+      throw InvalidArgument("CharacterLookup has no byte for a number",
+                            concat(numbers[i], " at position ", i, ", the vocabulary has ", size(), " bytes"),
+                            "Give numbers that encode returned");
+    text[i] = static_cast<char>(bytes_.values[static_cast<std::size_t>(numbers[i])]);
+  }
+  return text;
 }
 
 }  // namespace dist::data

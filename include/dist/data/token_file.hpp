@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,64 +20,63 @@ namespace dist::data {
 
 namespace detail {
 
-/// The tokens of a file, which are read where they are needed: the system keeps what it has read in its cache.
-class TokenFile {
+/// Tokens in memory, or of a file, which are read where they are needed: the system keeps what it has read in its cache.
+class Tokens {
  public:
   /// Throws FileError.
-  TokenFile(std::string path, std::size_t token_bytes);
+  Tokens(std::string path, std::size_t token_bytes);
+  explicit Tokens(std::vector<std::int32_t> tokens) : in_memory_(std::move(tokens)), count_(in_memory_.size()) {}
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-  [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
+  /// Throws InvalidArgument if `length` is 0, and InvalidArgument or FileError if there are too few tokens for a window.
+  void require_window(std::size_t length) const;
   /// Reads the tokens from number `first` on. Throws FileError if reading fails or a token is above 2^31 - 1.
   void read(std::uint64_t first, std::span<std::int32_t> tokens, std::vector<std::byte>& buffer) const;
 
  private:
-  io::RandomAccessFile file_;
-  std::size_t token_bytes_;
+  std::vector<std::int32_t> in_memory_;
+  std::optional<io::RandomAccessFile> file_;
+  std::size_t token_bytes_ = 0;
   std::uint64_t start_ = 0;
   std::uint64_t count_ = 0;
 };
 
-/// Throws InvalidArgument without a length, and FileError if the file is shorter than a window.
-void require_window(const TokenFile& file, std::size_t length);
-
 }  // namespace detail
 
-/// Windows of the tokens of a file. Made by `token_file`.
-class TokenFileDataset : public DatasetRange<TokenFileDataset> {
+/// Windows of tokens. Made by `token_file` and `token_windows`.
+class TokenWindows : public DatasetRange<TokenWindows> {
  public:
   using Element = Example<Tensor<std::int32_t>, Tensor<std::int32_t>>;
 
-  /// The dataset that `token_file` makes. Throws InvalidArgument if `length` is 0, and FileError if the file is shorter
-  /// than a window.
-  TokenFileDataset(std::shared_ptr<const detail::TokenFile> file, std::size_t length)
-      : file_(std::move(file)), length_(length) {
-    detail::require_window(*file_, length_);
+  /// The dataset that `token_file` or `token_windows` makes. Throws their exceptions.
+  TokenWindows(std::shared_ptr<const detail::Tokens> tokens, std::size_t length)
+      : tokens_(std::move(tokens)), length_(length) {
+    tokens_->require_window(length_);
   }
 
   /// One pass over the dataset.
   class Iterator {
    public:
-    explicit Iterator(const TokenFileDataset& dataset) : dataset_(&dataset), tokens_(dataset.length_ + 1) {}
+    explicit Iterator(const TokenWindows& dataset) : dataset_(&dataset), window_(dataset.length_ + 1) {}
 
     bool next(Element& window);
     [[nodiscard]] std::uint64_t position() const noexcept { return next_; }
     void seek(std::uint64_t position) noexcept { next_ = position; }
 
    private:
-    const TokenFileDataset* dataset_;
+    const TokenWindows* dataset_;
     std::uint64_t next_ = 0;
-    std::vector<std::int32_t> tokens_;
+    std::vector<std::int32_t> window_;
     std::vector<std::byte> bytes_;
   };
 
   [[nodiscard]] Iterator iterate(std::uint64_t) const { return Iterator{*this}; }
   [[nodiscard]] Cardinality cardinality() const {
-    return Cardinality::known(static_cast<std::size_t>((file_->count() - 1) / length_));
+    return Cardinality::known(static_cast<std::size_t>((tokens_->count() - 1) / length_));
   }
 
  private:
-  std::shared_ptr<const detail::TokenFile> file_;
+  std::shared_ptr<const detail::Tokens> tokens_;
   std::size_t length_;
 };
 
@@ -90,10 +90,16 @@ class TokenFileDataset : public DatasetRange<TokenFileDataset> {
 /// Throws InvalidArgument if `length` is 0, and FileError if the file is missing, ends within a token or is shorter
 /// than a window. A pass throws FileError if reading fails, or for a token above 2^31 - 1.
 template <class Token>
-[[nodiscard]] TokenFileDataset token_file(std::string path, std::size_t length) {
+[[nodiscard]] TokenWindows token_file(std::string path, std::size_t length) {
   constexpr bool is_token = std::unsigned_integral<Token> && sizeof(Token) <= 4 && !std::same_as<Token, bool>;
   static_assert(is_token, "token_file: the tokens of a file are std::uint8_t, std::uint16_t or std::uint32_t");
-  return {std::make_shared<const detail::TokenFile>(std::move(path), sizeof(Token)), length};
+  return {std::make_shared<const detail::Tokens>(std::move(path), sizeof(Token)), length};
+}
+
+/// A dataset of the consecutive windows of tokens in memory, with the same elements as `token_file`. Copies of the
+/// dataset share the tokens. Throws InvalidArgument if `length` is 0 or there are fewer than `length + 1` tokens.
+[[nodiscard]] inline TokenWindows token_windows(std::vector<std::int32_t> tokens, std::size_t length) {
+  return {std::make_shared<const detail::Tokens>(std::move(tokens)), length};
 }
 
 }  // namespace dist::data
