@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dist/checkpoint/save_weights.hpp>
@@ -62,6 +63,31 @@ struct List {
 struct OneList {
   void track(auto& visit) { visit("list", list); }
   List list;
+};
+
+/// A leaf of shape [2, 2].
+struct Matrix {
+  [[nodiscard]] Shape shape() const { return values.shape(); }
+  [[nodiscard]] Tensor<float> whole(const auto&) const { return values; }
+  void restore(const auto&, dist::TensorView<const float> given) { values = Tensor<float>{given}; }
+  Tensor<float> values{{2, 2}};
+};
+/// Two of the blocks of a network.
+struct Blocks {
+  struct Block {
+    Matrix query, key;
+    std::int64_t seed = 1;
+    void track(auto& visit) {
+      visit("attention/query", query);
+      visit("attention/key", key);
+      visit("seed", seed);
+    }
+  };
+  Block first, tenth;
+  void track(auto& visit) {
+    visit("h0", first);
+    visit("h10", tenth);
+  }
 };
 
 /// Writes a file of another program: the kernel as [3, 2] in half precision, a mean, an epoch.
@@ -147,7 +173,7 @@ TEST_CASE("a load that does not fit changes nothing and reports the reason") {
   CHECK(refusal({.names = {{"kernel", "weight", {}, Shape{5}}}}, shape_mismatch).find("cannot be reshaped to [5]") !=
         std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {1, 0}}, {"bias", "mean"}}}, invalid_argument)
-            .find("name 'bias', which is not a key (the keys are kernel, mean, epoch)") != std::string::npos);
+            .find("name 'bias', which matches no key (the keys are kernel, mean, epoch)") != std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {1, 0}}, {"kernel", "mean"}}}, invalid_argument)
             .find("LoadWeightsOptions::names has two sources for 'kernel'") != std::string::npos);
   CHECK(refusal({.names = {{"kernel", "weight", {1, 0}}}, .keep = {"bias"}}, invalid_argument).find("'bias'") !=
@@ -193,6 +219,114 @@ TEST_CASE("a range of rows may be loaded") {
   CHECK(parts.list.values[1] == 5);
   for (const dist::IndexRange rows : {dist::IndexRange{3, 4}, dist::IndexRange{2, 1}})
     CHECK(what_throws<ShapeMismatch>([&] { load(rows); }).find("(its shape is [3, 2])") != std::string::npos);
+}
+
+TEST_CASE("a range along another axis may be loaded") {
+  const support::TemporaryFolder folder;
+  dist::Default strategy;
+  OneList parts;
+  const std::string path = folder.path("file.safetensors");
+  dist::io::SafetensorsWriter file{path, {{"weight", ElementType::f32, {2, 3, 2}}}};
+  file.append(Tensor<float>{{12}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}.elements());
+  file.commit();
+  const auto load = [&](std::size_t axis, dist::IndexRange rows) {
+    const Shape list{12 / Shape{2, 3, 2}[axis] * rows.size()};
+    dist::load_weights(
+        strategy, parts, path,
+        {.names = {{.ours = "list", .theirs = "weight", .seen_as = list, .rows = rows, .rows_axis = axis}}});
+    return parts.list.values;
+  };
+  CHECK(load(0, {1, 2}) == Tensor<float>{{6}, {6, 7, 8, 9, 10, 11}});
+  CHECK(load(1, {1, 3}) == Tensor<float>{{8}, {2, 3, 4, 5, 8, 9, 10, 11}});
+  CHECK(load(2, {1, 2}) == Tensor<float>{{6}, {1, 3, 5, 7, 9, 11}});
+  CHECK(load(2, {1, 1}) == Tensor<float>{{0}});
+  CHECK(what_throws<ShapeMismatch>([&] {
+          load(1, {2, 4});
+        }).find("'weight' of the file '" + path + "' has no range 2 to 4 along axis 1 (its shape is [2, 3, 2])") !=
+        std::string::npos);
+  const auto no_axis = [&] {
+    dist::load_weights(
+        strategy, parts, path,
+        {.names = {{.ours = "list", .theirs = "weight", .rows = dist::IndexRange{0, 1}, .rows_axis = 3}}});
+  };
+  CHECK(what_throws<ShapeMismatch>(no_axis).find("has no axis 3 (its shape is [2, 3, 2])") != std::string::npos);
+}
+
+TEST_CASE("one name covers all blocks, such as the parts of GPT-2's fused projection") {
+  const support::TemporaryFolder folder;
+  dist::Default strategy;
+  const std::string path = folder.path("file.safetensors");
+  dist::io::SafetensorsWriter file{path,
+                                   {{"transformer.h.0.attn.c_attn.weight", ElementType::f32, {2, 6}},
+                                    {"transformer.h.10.attn.c_attn.weight", ElementType::f32, {2, 6}}}};
+  std::vector<float> weights(24);
+  for (std::size_t i = 0; i < 24; ++i) weights[i] = static_cast<float>(i);
+  file.append(std::span<const float>{weights}.first(12));
+  file.append(std::span<const float>{weights}.last(12));
+  file.commit();
+  const auto part = [](const char* name, std::size_t begin,
+                       const char* theirs = "transformer.h.{}.attn.c_attn.weight") {
+    return dist::WeightSource{.ours = std::string{"h{}/attention/"} + name,
+                              .theirs = theirs,
+                              .rows = dist::IndexRange{begin, begin + 2},
+                              .rows_axis = 1};
+  };
+  Blocks blocks;
+  dist::load_weights(strategy, blocks, path, {.names = {part("query", 0), part("key", 2)}, .keep = {"h{}/seed"}});
+  CHECK(blocks.first.query.values == Tensor<float>{{2, 2}, {0, 1, 6, 7}});
+  CHECK(blocks.first.key.values == Tensor<float>{{2, 2}, {2, 3, 8, 9}});
+  CHECK(blocks.tenth.query.values == Tensor<float>{{2, 2}, {12, 13, 18, 19}});
+  CHECK(blocks.tenth.key.values == Tensor<float>{{2, 2}, {14, 15, 20, 21}});
+  CHECK(blocks.tenth.seed == 1);
+
+  const auto refusal = [&]<class E>(std::vector<dist::WeightSource> names, E*) {
+    Blocks untouched;
+    std::string said = what_throws<E>(
+        [&] { dist::load_weights(strategy, untouched, path, {.names = std::move(names), .keep = {"h{}/seed"}}); });
+    CHECK(untouched.first.query.values == Tensor<float>{{2, 2}});
+    return said;
+  };
+  InvalidArgument* invalid_argument = nullptr;
+  FileError* file_error = nullptr;
+  CHECK(refusal({part("query", 0), part("key", 2), part("value", 4)}, invalid_argument)
+            .find("name 'h{}/attention/value', which matches no key (the keys are h0/attention/query, ") !=
+        std::string::npos);
+  CHECK(refusal({part("query", 0), part("key", 2, "weight")}, invalid_argument)
+            .find("than the other one ('h{}/attention/key' has 1, 'weight' has 0)") != std::string::npos);
+  CHECK(refusal({part("query", 0), part("key", 2), {"h10/attention/key", "weight"}}, invalid_argument)
+            .find("two sources for 'h10/attention/key' ('transformer.h.{}.attn.c_attn.weight' and 'weight')") !=
+        std::string::npos);
+  CHECK(refusal({part("query", 0), part("key", 2, "h.{}.weight")}, file_error)
+            .find("lacks weights: 'h.0.weight' for 'h0/attention/key', 'h.10.weight' for 'h10/attention/key'") !=
+        std::string::npos);
+}
+
+TEST_CASE("a number in a name is one or more digits in its place") {
+  using dist::detail::numbers_in;
+  using Numbers = std::vector<std::string_view>;
+  CHECK(numbers_in("h12/kernel", "h{}/kernel") == Numbers{"12"});
+  CHECK(numbers_in("a1/b20", "a{}/b{}") == Numbers{"1", "20"});
+  CHECK(numbers_in("kernel_3", "kernel_{}") == Numbers{"3"});
+  CHECK(numbers_in("kernel", "kernel") == Numbers{});
+  CHECK(!numbers_in("dense/kernel", "dense_{}/kernel"));
+  CHECK(!numbers_in("h/kernel", "h{}/kernel"));
+  CHECK(!numbers_in("h1/kernel/0", "h{}/kernel"));
+  CHECK(!numbers_in("xh1", "h{}"));
+  CHECK(dist::detail::with_numbers("a{}/b{}/c", Numbers{"1", "20"}) == "a1/b20/c");
+}
+
+TEST_CASE("the files of an index are loaded as one") {
+  const support::TemporaryFolder folder;
+  dist::Default strategy;
+  Parts parts{strategy};
+  dist::load_weights(strategy, parts, theirs(folder), fitting);
+  dist::save_weights(strategy, parts, folder.path("a.safetensors"));
+  folder.write("model.safetensors.index.json",
+               R"({"weight_map": {"kernel": "a.safetensors", "mean": "a.safetensors", "epoch": "a.safetensors"}})");
+  Parts loaded{strategy};
+  dist::load_weights(strategy, loaded, folder.path());
+  CHECK(loaded.kernel.whole(strategy.scope())[5] == 6);
+  CHECK(loaded.epoch == 7);
 }
 
 TEST_CASE("a leaf that checks shapes is checked before anything changes") {

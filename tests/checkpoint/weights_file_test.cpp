@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dist/core/float16.hpp>
@@ -43,6 +44,55 @@ TEST_CASE("the format follows from the extension") {
                        doctest::Contains("Use a name that ends in .safetensors or .npz"), dist::InvalidArgument);
   CHECK_THROWS_AS(WeightsFile{folder.path("weights")}, dist::InvalidArgument);
   CHECK(folder.names().empty());
+}
+
+TEST_CASE("the files of an index are one file, given by the index or its folder") {
+  const support::TemporaryFolder folder;
+  auto first = Snapshot::of_first(true), second = Snapshot::of_first(true);
+  first.put("b", Tensor<float>{{2}, {1, 2}});
+  first.put("unlisted", Tensor<float>{{1}, {0}});
+  second.put("a", Tensor<float>{{1}, {3}});
+  second.put("c", Tensor<float>{{1}, {4}});
+  write_weights(folder.path("model-00001-of-00002.safetensors"), first);
+  write_weights(folder.path("model-00002-of-00002.safetensors"), second);
+  const std::string index = folder.write("model.safetensors.index.json",
+                                         R"({"metadata": {"total_size": 16}, "weight_map": {
+                                               "a": "model-00002-of-00002.safetensors",
+                                               "b": "model-00001-of-00002.safetensors",
+                                               "c": "model-00002-of-00002.safetensors"}})");
+  for (const std::string& path : {index, folder.path()}) {
+    const WeightsFile file{path};
+    CHECK(file.path() == index);
+    CHECK(file.names() == std::vector<std::string>{"a", "b", "c"});
+    CHECK(file.read("b", ElementType::f64).view<double>()[1] == 2);
+    CHECK(file.read("c", ElementType::f32).view<float>()[0] == 4);
+    CHECK_THROWS_AS(static_cast<void>(file.read("d", ElementType::f32)), dist::FileError);
+  }
+  const auto refused = [&](const char* content, const std::string& why) {
+    folder.write("model.safetensors.index.json", std::string_view{content});
+    CHECK_THROWS_WITH_AS(WeightsFile{index}, doctest::Contains(why.c_str()), dist::FileError);
+  };
+  refused(R"({"weight_map": {"a": "model-00003-of-00003.safetensors"}})",
+          "model-00003-of-00003.safetensors' cannot be opened (No such file or directory)");
+  refused("[1, 2", "is not a valid index of weights (line 1");
+  refused("[1, 2]", "it has no object 'weight_map'");
+  refused(R"({"weight_map": {}})", "it has no object 'weight_map'");
+  refused(R"({"weight_map": {"a": 1}})", "'a' has no file in the index's folder");
+  refused(R"({"weight_map": {"a": "../model.safetensors"}})", "'a' has no file in the index's folder");
+  folder.write("model.safetensors.index.json",
+               std::string_view{R"({"weight_map": {"z": "model-00001-of-00002.safetensors"}})"});
+  CHECK_THROWS_WITH_AS(static_cast<void>(WeightsFile{index}.read("z", ElementType::f32)), doctest::Contains("'z'"),
+                       dist::FileError);
+}
+
+TEST_CASE("a folder without an index has model.safetensors") {
+  const support::TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(WeightsFile{folder.path()}, doctest::Contains("/model.safetensors' cannot be opened"),
+                       dist::FileError);
+  auto snapshot = Snapshot::of_first(true);
+  snapshot.put("a", Tensor<float>{{1}, {3}});
+  write_weights(folder.path("model.safetensors"), snapshot);
+  CHECK(WeightsFile{folder.path()}.names() == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("NPZ does not support bfloat16, safetensors does") {

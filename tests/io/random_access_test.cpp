@@ -37,6 +37,8 @@ void check_letters(const RandomAccess auto& letters) {
   CHECK(part(letters, 3, 9) == bytes("de"));
   CHECK(part(letters, 0, 2) == bytes("ab"));
   CHECK(part(letters, 0, 0).empty());
+  CHECK(dist::io::read_text(letters, 9) == "abcde");
+  CHECK(dist::io::read_text(letters, 4) == "abcd");
   CHECK(part(letters, 5, 1).empty());
   CHECK(part(letters, std::numeric_limits<std::uint64_t>::max(), 1).empty());
 

@@ -15,10 +15,15 @@
 
 namespace dist {
 
-/// The source of one of our tensors in a file of another program.
+/// The source of one of our tensors in a file of another program, or of the same tensor of many blocks.
 struct WeightSource {
-  std::string ours;    ///< the key of the walk, "dense_1/kernel"
-  std::string theirs;  ///< the name in the file, "fc2.weight"
+  /// The key of the walk, "dense_1/kernel". `{}` stands for a decimal number, so that "h{}/query/kernel" covers the keys
+  /// "h0/query/kernel", "h1/query/kernel" and so on. It does not stand for a missing number: "dense_{}/kernel" does not
+  /// cover "dense/kernel". nn::Named names blocks with numbers.
+  std::string ours;
+  /// The name in the file, "fc2.weight". It has `{}` as often as `ours`, for the same numbers:
+  /// "transformer.h.{}.attn.c_attn.weight".
+  std::string theirs;
   /// The permutation of the file's axes, as for numpy.transpose; empty for the same order. For PyTorch's Linear, whose
   /// weight is [out, in], {1, 0}; for Conv2d, [out, in, height, width], {2, 3, 1, 0}.
   std::vector<std::size_t> axes = {};
@@ -27,16 +32,19 @@ struct WeightSource {
   /// {out, 8, 4, 4}, and {2, 3, 1, 0} makes it the kernel for our image, whose channels are last. The weight of a
   /// depthwise Conv2d keeps its shape, and {2, 3, 0, 1} makes it the kernel of a DepthwiseConv2D.
   std::optional<Shape> seen_as = {};
-  /// The range of the file's tensor along its first axis, before all else. For PyTorch's MultiheadAttention of width E,
+  /// The range of the file's tensor along `rows_axis`, before all else. For PyTorch's MultiheadAttention of width E,
   /// {0, E}, {E, 2 * E} and {2 * E, 3 * E} of in_proj_weight and in_proj_bias are query, key and value.
   std::optional<IndexRange> rows = {};
+  /// The axis of `rows` in the file's tensor. 1 for the query, key and value in GPT-2's c_attn.weight, [E, 3 * E].
+  std::size_t rows_axis = 0;
 };
 
 /// Options of load_weights.
 struct LoadWeightsOptions {
   /// Tensors with another name or layout in the file.
   std::vector<WeightSource> names = {};
-  /// Our keys that keep their values, such as "dropout/seed_generator_state", which other programs do not have.
+  /// Our keys that keep their values, such as "dropout/seed_generator_state", which other programs do not have. `{}`
+  /// stands for a number, as in WeightSource.
   std::vector<std::string> keep = {};
   /// True if unused tensors in the file, such as PyTorch's "num_batches_tracked", are returned instead of an error.
   bool ignore_superfluous = false;
@@ -50,7 +58,8 @@ namespace detail {
 }  // namespace detail
 
 /// Loads the parts of `tracked` from a file, by their keys, or by the names in the options; see save_weights. The
-/// format follows from the extension: .safetensors or .npz. For a network that was trained in PyTorch:
+/// format follows from the extension: .safetensors or .npz. The files that Hugging Face's model.safetensors.index.json
+/// lists are read as one file: give the path of the index, or of its folder. For a network that was trained in PyTorch:
 ///
 ///     dist::load_weights(strategy, network, "state_dict.safetensors",
 ///                        {.names = {{"dense/kernel", "fc.weight", {1, 0}}, {"dense/bias", "fc.bias"}}});

@@ -14,24 +14,79 @@
 
 namespace dist::detail {
 
+/// Stands for a decimal number in the names of a WeightSource.
+inline constexpr std::string_view number_place = "{}";
+
+[[nodiscard]] inline std::size_t count_number_places(std::string_view pattern) {
+  std::size_t count = 0;
+  for (std::size_t at = pattern.find(number_place); at != pattern.npos;
+       at = pattern.find(number_place, at + number_place.size()))
+    ++count;
+  return count;
+}
+
+/// Returns the numbers of a key in the places of `{}` in a pattern, or nothing if the key does not match it.
+[[nodiscard]] inline std::optional<std::vector<std::string_view>> numbers_in(std::string_view key,
+                                                                             std::string_view pattern) {
+  std::vector<std::string_view> numbers;
+  for (std::size_t at = pattern.find(number_place); at != pattern.npos; at = pattern.find(number_place)) {
+    if (!key.starts_with(pattern.substr(0, at))) return std::nullopt;
+    key.remove_prefix(at);
+    pattern.remove_prefix(at + number_place.size());
+    numbers.push_back(key.substr(0, key.find_first_not_of("0123456789")));
+    if (numbers.back().empty()) return std::nullopt;
+    key.remove_prefix(numbers.back().size());
+  }
+  if (key != pattern) return std::nullopt;
+  return numbers;
+}
+
+/// Returns a pattern with numbers in the places of `{}`.
+[[nodiscard]] inline std::string with_numbers(std::string_view pattern, std::span<const std::string_view> numbers) {
+  std::string name;
+  for (const std::string_view number : numbers) {
+    const std::size_t at = pattern.find(number_place);
+    name.append(pattern.substr(0, at)).append(number);
+    pattern.remove_prefix(at + number_place.size());
+  }
+  return name.append(pattern);
+}
+
 /// Matches our keys with the names in the file.
 class WeightNames {
  public:
+  /// Throws InvalidArgument if the two names of a source do not have `{}` equally often.
   WeightNames(const WeightsFile& file, const LoadWeightsOptions& options)
-      : file_(file), options_(options), left_(file.names()), present_(left_) {}
+      : file_(file), options_(options), left_(file.names()), present_(left_) {
+    for (const WeightSource& source : options_.names) {
+      const std::size_t ours = count_number_places(source.ours), theirs = count_number_places(source.theirs);
+      if (ours != theirs)
+        throw InvalidArgument("LoadWeightsOptions::names has a name with more numbers '{}' than the other one",
+                              concat(quoted(source.ours), " has ", ours, ", ", quoted(source.theirs), " has ", theirs),
+                              "Write '{}' in both names, once for each number");
+    }
+  }
 
   /// The name and the source for one of our keys.
   struct Found {
     const WeightSource* source = nullptr;  // null if name and layout are ours
     std::string theirs;
   };
-  /// Returns nothing if the key keeps its value, or is missing in the file, which `check` reports.
+  /// Returns nothing if the key keeps its value, or is missing in the file, which `check` reports. Throws
+  /// InvalidArgument if the options have two sources.
   [[nodiscard]] std::optional<Found> take(std::string_view key) {
     keys_.emplace_back(key);
-    if (std::find(options_.keep.begin(), options_.keep.end(), key) != options_.keep.end()) return std::nullopt;
+    for (const std::string& kept : options_.keep)
+      if (numbers_in(key, kept)) return std::nullopt;
     Found found{nullptr, std::string{key}};
-    for (const WeightSource& source : options_.names)
-      if (source.ours == key) found = {&source, source.theirs};
+    for (const WeightSource& source : options_.names) {
+      const auto numbers = numbers_in(key, source.ours);
+      if (!numbers) continue;
+      if (found.source != nullptr)
+        throw InvalidArgument(concat("LoadWeightsOptions::names has two sources for ", quoted(key)),
+                              concat(quoted(found.source->theirs), " and ", quoted(source.theirs)), "Keep one of them");
+      found = {&source, with_numbers(source.theirs, *numbers)};
+    }
     if (std::find(present_.begin(), present_.end(), found.theirs) == present_.end()) {
       missing_.push_back(found.theirs == key ? quoted(key) : concat(quoted(found.theirs), " for ", quoted(key)));
       return std::nullopt;
@@ -42,15 +97,7 @@ class WeightNames {
   /// Throws if the options contain unknown keys, the file lacks tensors, or it has unused ones. Returns the unused ones
   /// if ignored.
   [[nodiscard]] std::vector<std::string> check() const {
-    for (std::size_t i = 0; i < options_.names.size(); ++i) {
-      require_key(options_.names[i].ours);
-      for (std::size_t other = 0; other < i; ++other)
-        if (options_.names[other].ours == options_.names[i].ours)
-          throw InvalidArgument(
-              concat("LoadWeightsOptions::names has two sources for ", quoted(options_.names[i].ours)),
-              concat(quoted(options_.names[other].theirs), " and ", quoted(options_.names[i].theirs)),
-              "Keep one of them");
-    }
+    for (const WeightSource& source : options_.names) require_key(source.ours);
     for (const std::string& key : options_.keep) require_key(key);
     if (!missing_.empty())
       throw FileError(
@@ -74,9 +121,10 @@ class WeightNames {
     return all.size() > listed ? concat(first, " and ", all.size() - listed, " more") : first;
   }
   void require_key(const std::string& key) const {
-    if (std::find(keys_.begin(), keys_.end(), key) == keys_.end())
-      throw InvalidArgument(concat("The options of load_weights name ", quoted(key), ", which is not a key"),
-                            concat("the keys are ", joined(keys_)), "Use one of these keys");
+    for (const std::string& each : keys_)
+      if (numbers_in(each, key)) return;
+    throw InvalidArgument(concat("The options of load_weights name ", quoted(key), ", which matches no key"),
+                          concat("the keys are ", joined(keys_)), "Use one of these keys");
   }
 
   const WeightsFile& file_;
@@ -87,18 +135,28 @@ class WeightNames {
   std::vector<std::string> missing_;
 };
 
-/// Returns a range of rows of a tensor in the file. Throws ShapeMismatch if it is out of range.
-[[nodiscard]] inline AnyTensor rows_of(AnyTensor values, IndexRange rows, const WeightsFile& file,
-                                       const WeightNames::Found& found) {
+/// Returns a range of a tensor in the file along an axis. Throws ShapeMismatch if the axis or the range does not exist.
+[[nodiscard]] inline AnyTensor rows_of(const AnyTensor& values, IndexRange rows, std::size_t axis,
+                                       const WeightsFile& file, const WeightNames::Found& found) {
   const Shape& shape = values.shape;
-  if (shape.rank() == 0 || rows.begin > rows.end || rows.end > shape[0])
+  const bool has_axis = axis < shape.rank();
+  if (!has_axis || rows.begin > rows.end || rows.end > shape[axis])
     throw ShapeMismatch(
-        concat(quoted(found.theirs), " of the file '", file.path(), "' has no rows ", rows.begin, " to ", rows.end),
-        concat("its shape is ", to_string(shape)), "Use rows that its first axis has");
-  const std::size_t row_bytes = shape.row().elements() * io::bytes_of(values.type);
-  values.bytes = values.bytes.subspan(rows.begin * row_bytes, rows.size() * row_bytes);
-  values.shape = shape.row().stacked(rows.size());
-  return values;
+        concat(quoted(found.theirs), " of the file '", file.path(), "' has no ",
+               has_axis ? concat("range ", rows.begin, " to ", rows.end, " along axis ", axis) : concat("axis ", axis)),
+        concat("its shape is ", to_string(shape)), "Give rows and a rows_axis that it has");
+  std::size_t extents[Shape::max_rank] = {};
+  std::copy_n(shape.extents().data(), shape.rank(), extents);
+  extents[axis] = rows.size();
+  std::size_t row_bytes = io::bytes_of(values.type);
+  for (std::size_t inner = axis + 1; inner < shape.rank(); ++inner) row_bytes *= shape[inner];
+  const Shape part{std::span<const std::size_t>{extents, shape.rank()}};
+  return AnyTensor::filled_by(values.type, part, [&](std::span<std::byte> to) {
+    const std::size_t block = rows.size() * row_bytes;
+    for (std::size_t done = 0, from = rows.begin * row_bytes; done < to.size();
+         done += block, from += shape[axis] * row_bytes)
+      std::copy_n(values.bytes.data() + from, block, to.data() + done);
+  });
 }
 
 /// Returns the tensor from the file in our layout and type. Throws ShapeMismatch if the shape differs.
@@ -106,7 +164,7 @@ class WeightNames {
                                            const WeightNames::Found& found) {
   AnyTensor values = file.read(found.theirs, leaf.type());
   const WeightSource* const source = found.source;
-  if (source != nullptr && source->rows) values = rows_of(std::move(values), *source->rows, file, found);
+  if (source != nullptr && source->rows) values = rows_of(values, *source->rows, source->rows_axis, file, found);
   if (source != nullptr && source->seen_as) {
     if (source->seen_as->elements() != values.shape.elements())
       throw ShapeMismatch(concat(quoted(found.theirs), " of the file '", file.path(), "' cannot be reshaped to ",

@@ -117,9 +117,7 @@ DIST_INLINE Manifest read_manifest(const std::string& folder) {
         folder, "is not a checkpoint", concat("it has no ", manifest_name),
         "Use the path that was passed to Checkpoint::save; latest_checkpoint finds the newest one in a folder");
   const io::RandomAccessFile file{manifest_path(folder)};
-  std::string all(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), manifest_max_bytes + 1)), '\0');
-  all.resize(file.read_at(0, std::as_writable_bytes(std::span<char>{all.data(), all.size()})));
-  return parse_manifest(file.name(), all);
+  return parse_manifest(file.name(), io::read_text(file, manifest_max_bytes + 1));
 }
 
 DIST_INLINE std::string shard_prefix(std::uint64_t id) {

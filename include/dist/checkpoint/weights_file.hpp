@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,14 +11,17 @@
 #include <vector>
 
 #include <dist/checkpoint/snapshot.hpp>
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/error.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/io/element_type.hpp>
+#include <dist/io/json.hpp>
 #include <dist/io/npy.hpp>
 #include <dist/io/npz.hpp>
 #include <dist/io/npz_writer.hpp>
+#include <dist/io/random_access.hpp>
 #include <dist/io/safetensors.hpp>
 #include <dist/io/safetensors_writer.hpp>
 
@@ -29,34 +36,86 @@ namespace dist::detail {
   return npz;
 }
 
+/// The tensors of a file, or of all files that Hugging Face's index of a large model lists.
 class WeightsFile {
  public:
-  /// Throws FileError if the file is missing or damaged, and the errors of `is_npz`.
-  explicit WeightsFile(std::string path) : path_(std::move(path)), file_(open(path_)) {}
+  /// `path` is a .safetensors or .npz file, an index, or a folder with model.safetensors.index.json or
+  /// model.safetensors. Throws FileError if a file is missing or damaged, and the errors of `is_npz`.
+  explicit WeightsFile(std::string path) : path_(std::move(path)) {
+    struct stat status {};
+    if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+      path_ += "/model.safetensors";
+      if (const std::string index = path_ + index_extension; ::access(index.c_str(), F_OK) == 0) path_ = index;
+    }
+    if (path_.ends_with(index_extension)) {
+      open_index();
+    } else {
+      files_.push_back(open(path_));
+      for (std::string& name : names_of(files_[0])) entries_.push_back({std::move(name), 0});
+    }
+  }
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// In the order of the file.
+  /// In the order of the file, or of the index.
   [[nodiscard]] std::vector<std::string> names() const {
-    if (const auto* const npz = std::get_if<io::Npz<>>(&file_)) return npz->names();
     std::vector<std::string> names;
-    for (const io::SafetensorsEntry& entry : std::get<io::Safetensors<>>(file_).entries()) names.push_back(entry.name);
+    for (const Entry& entry : entries_) names.push_back(entry.name);
     return names;
   }
   /// Returns the tensor with that name, converted to `type`. Throws FileError if it does not exist or is damaged, or an
   /// element does not fit the type.
   [[nodiscard]] AnyTensor read(std::string_view name, io::ElementType type) const {
-    return std::visit([&](const auto& file) { return file.read_converted(name, type); }, file_);
+    std::size_t file = 0;  // the first one reports an unknown name
+    for (const Entry& entry : entries_)
+      if (entry.name == name) file = entry.file;
+    return std::visit([&](const auto& tensors) { return tensors.read_converted(name, type); }, files_.at(file));
   }
 
  private:
   using File = std::variant<io::Safetensors<>, io::Npz<>>;
+  struct Entry {
+    std::string name;
+    std::size_t file;
+  };
+  static constexpr const char* index_extension = ".index.json";
+
   [[nodiscard]] static File open(const std::string& path) {
     if (is_npz(path)) return io::Npz<>{path};
     return io::Safetensors<>{path};
   }
+  [[nodiscard]] static std::vector<std::string> names_of(const File& file) {
+    if (const auto* const npz = std::get_if<io::Npz<>>(&file)) return npz->names();
+    std::vector<std::string> names;
+    for (const io::SafetensorsEntry& entry : std::get<io::Safetensors<>>(file).entries()) names.push_back(entry.name);
+    return names;
+  }
+  void open_index() {
+    const auto refuse = [&](std::string_view why) {
+      throw FileError(path_, "is not a valid index of weights", why, "Download or save the model again");
+    };
+    constexpr std::size_t max_bytes = io::safetensors_max_header_bytes;
+    const io::Json json = io::parse_json(io::read_text(io::RandomAccessFile{path_}, max_bytes + 1), max_bytes, refuse);
+    json_t* const map = json_object_get(json.get(), "weight_map");
+    if (json_object_size(map) == 0) refuse("it has no object 'weight_map' with names of tensors and files");
+    std::vector<std::string> file_names;
+    const char* name = nullptr;
+    json_t* value = nullptr;
+    json_object_foreach(map, name, value) {
+      const std::string file{json_is_string(value) ? io::string_in(value) : std::string_view{}};
+      if (file.empty() || file.find('/') != std::string::npos)
+        refuse(concat(quoted(name), " has no file in the index's folder"));
+      const auto known = std::find(file_names.begin(), file_names.end(), file);
+      entries_.push_back({name, static_cast<std::size_t>(known - file_names.begin())});
+      if (known == file_names.end()) {
+        file_names.push_back(file);
+        files_.push_back(open(path_.substr(0, path_.rfind('/') + 1) + file));
+      }
+    }
+  }
 
   std::string path_;
-  File file_;
+  std::vector<File> files_;
+  std::vector<Entry> entries_;
 };
 
 /// Writes the tensors of a snapshot to a file in the format of its extension, replaced atomically (AtomicFile). Throws

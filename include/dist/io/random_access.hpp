@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/io/byte_source.hpp>
 
 namespace dist::io {
@@ -72,6 +73,13 @@ class RandomAccessMemory {
   std::string name_;
   std::span<const std::byte> bytes_;
 };
+
+/// Returns the text of a file, or its first `max_bytes` if it is longer. Throws FileError if reading fails.
+[[nodiscard]] inline std::string read_text(const RandomAccess auto& file, std::size_t max_bytes) {
+  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), max_bytes)), '\0');
+  text.resize(file.read_at(0, std::as_writable_bytes(std::span<char>{text.data(), text.size()})));
+  return text;
+}
 
 namespace detail {
 
