@@ -2,11 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,9 +20,12 @@
 #include <dist/nn/mixed_precision.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
+#include <dist/nn/optimizers/with.hpp>
 #include <dist/nn/reference/backend.hpp>
 #include <dist/nn/sequential.hpp>
 #include <dist/strategy/mirrored.hpp>
+
+#include <support/saved.hpp>
 
 #include "linear.hpp"
 
@@ -99,25 +101,33 @@ namespace {
 
 using Halves = nn::MixedPrecision<nn::Reference, dist::Float16>;
 
-/// Returns the kernel of y = w x after each of `steps` steps of SGD, starting at w = 0, with one row per replica, x = 1
-/// and this target.
-std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps) {
+/// The model y = w x + b with SGD, starting at 0, with one row per replica, x = 1.
+template <class O = nn::SGD>
+struct HalvesModel {
   using Strategy = dist::Mirrored<dist::ThreadAllReduce>;
   using Net = nn::Network<nn::Sequential<nn::Input<1>, nn::Dense<1, nn::Linear, nn::Zeros>>, Halves>;
-  Strategy strategy{replicas};
-  Net net{strategy};
-  nn::detail::ModelSteps<Strategy, Net, nn::SGD, nn::MeanSquaredError> model{
-      strategy, net, nn::SGD{.learning_rate = 0.25F}, nn::MeanSquaredError{}};
-  const dist::Tensor<float> x{{1, 1}, {1}}, y{{1, 1}, {target}};
-  std::vector<float> kernels;
-  for (std::size_t step = 0; step < steps; ++step) {
-    strategy.run([&](auto& replica) { model.train(replica, std::tuple{x.view(), y.view()}); });
-    kernels.push_back(net.parameter(strategy.scope(), "dense/kernel")[0]);
+
+  explicit HalvesModel(std::size_t replicas, O optimizer = {.learning_rate = 0.25F})
+      : strategy(replicas), net(strategy), steps(strategy, net, std::move(optimizer), nn::MeanSquaredError{}) {}
+  /// Trains one step with a target for each replica, and returns the kernel.
+  float train(const std::vector<float>& targets) {
+    strategy.run([&](auto& replica) {
+      const dist::Tensor<float> x{{1, 1}, {1}}, y{{1, 1}, {targets[replica.replica_id().index()]}};
+      steps.train(replica, std::tuple{x.view(), y.view()});
+    });
+    return net.parameter(strategy.scope(), "dense/kernel")[0];
   }
-  std::vector<std::string> tracked;
-  auto visit = [&](std::string_view name, const auto&) { tracked.emplace_back(name); };
-  model.track(visit);
-  CHECK(std::find(tracked.begin(), tracked.end(), "loss_scale") != tracked.end());
+
+  Strategy strategy;
+  Net net;
+  nn::detail::ModelSteps<Strategy, Net, O, nn::MeanSquaredError> steps;
+};
+
+/// Returns the kernel after each of `steps` steps with this target on each replica.
+std::vector<float> kernels(std::size_t replicas, float target, std::size_t steps) {
+  HalvesModel model{replicas};
+  std::vector<float> kernels;
+  for (std::size_t step = 0; step < steps; ++step) kernels.push_back(model.train(std::vector<float>(replicas, target)));
   return kernels;
 }
 
@@ -133,6 +143,32 @@ TEST_CASE("the loss of a Float16 network is scaled to keep small gradients, and 
     // bias become 1, and the loss 0.
     CHECK(kernels(replicas, 2, 4) == (replicas == 1 ? std::vector<float>{0, 0, 1, 1} : std::vector<float>{0, 1, 1, 1}));
   }
+}
+
+TEST_CASE("an overflow on one replica skips the step of all, and checkpoints have the scale") {
+  HalvesModel model{2};
+  // The gradient of replica 1 is 4. At a scale of 32768 and 16384 it overflows.
+  const std::vector<float> kernels{0, 0, 1};
+  const std::vector<double> scales{16384, 8192, 8192};
+  for (std::size_t step = 0; step < 3; ++step) {
+    CHECK(model.train({0, 4}) == kernels[step]);
+    const support::Saved saved{model.strategy, model.steps};
+    CHECK(saved.get<double>("loss_scale/value")[0] == scales[step]);
+    CHECK(saved.get<std::int64_t>("loss_scale/good_steps")[0] == (step == 2 ? 1 : 0));
+  }
+  const support::Saved saved{model.strategy, model.steps};
+  HalvesModel restored{1};
+  saved.restore(restored.strategy, restored.steps);
+  CHECK(restored.train({8}) == 1);  // the gradient of 12 overflows at 8192
+  CHECK(support::Saved{restored.strategy, restored.steps}.get<double>("loss_scale/value")[0] == 4096);
+}
+
+TEST_CASE("a Model with nn::NoLossScale does not scale the loss") {
+  HalvesModel model{2, nn::With{nn::SGD{.learning_rate = 0.25F}, nn::NoLossScale{}}};
+  CHECK(model.train({0x1p-30F, 0x1p-30F}) == 0);  // Float16 has no values below 2^-25
+  CHECK(model.train({2, 2}) == 1);
+  for (const std::string& key : support::Saved{model.strategy, model.steps}.keys())
+    CHECK(!key.starts_with("loss_scale"));
 }
 
 using dist::nn::detail::parts_of_batch;

@@ -49,7 +49,8 @@ struct CountNotFinite {
 
 /// A factor of the loss that keeps gradients in the range of Float16 (spec P22), as in Keras' LossScaleOptimizer. If a
 /// gradient of any replica is not finite, it is halved, down to 1, and the step is skipped. After `growth_steps` good
-/// steps in a row it is doubled. The host decides in each step, so compiled steps cannot use it.
+/// steps in a row it is doubled. The host decides in each step, so compiled steps cannot use it. A Model has its own,
+/// except with the option NoLossScale.
 ///
 ///     nn::LossScale scale{strategy};
 ///     ...

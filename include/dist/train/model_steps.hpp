@@ -79,16 +79,17 @@ concept RoundsToFloat16 =
     RoundsFactors<typename Network::Backend> && std::same_as<typename Network::Backend::Factor, Float16>;
 
 /// Replaces LossScale for networks that need none.
-struct NoLossScale {
-  explicit NoLossScale(const auto&) {}
+struct UnscaledLoss {
+  explicit UnscaledLoss(const auto&) {}
 };
 
 /// The steps of a replica in training, test and prediction, with their measurements: a Model without its loops. If the
-/// network RoundsToFloat16, the loss has a LossScale. Refers to the strategy and the network.
+/// network RoundsToFloat16, the loss has a LossScale, except with the option NoLossScale. Refers to the strategy and the
+/// network.
 template <class S, class Network, class O, class L, class... Ms>
 class ModelSteps {
   using FitLoss = detail::FitLoss<L>;
-  static constexpr bool scales_loss = RoundsToFloat16<Network>;
+  static constexpr bool scales_loss = RoundsToFloat16<Network> && !has_option<O, NoLossScale>;
 
  public:
   ModelSteps(S& strategy, Network& network, O optimizer, L loss, Ms... metrics)
@@ -272,7 +273,7 @@ class ModelSteps {
   Optimizer<S, Network, O> optimizer_;
   Measures<S, Ms...> trained_;
   Measures<S, Ms...> tested_;
-  [[no_unique_address]] std::conditional_t<scales_loss, LossScale<S>, NoLossScale> loss_scale_;
+  [[no_unique_address]] std::conditional_t<scales_loss, LossScale<S>, UnscaledLoss> loss_scale_;
   ClassWeights class_weights_;
 };
 

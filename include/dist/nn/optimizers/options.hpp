@@ -118,6 +118,10 @@ struct AccumulateGradients {
   void check() const;
 };
 
+/// A Model does not scale the loss of a network that multiplies Float16 numbers (Keras' auto_scale_loss=False), because
+/// the loss has its own factor. Without this option see LossScale.
+struct NoLossScale {};
+
 /// True for options that clip.
 template <class Option>
 inline constexpr bool is_clipping =
@@ -126,7 +130,7 @@ inline constexpr bool is_clipping =
 template <class Option>
 inline constexpr bool is_optimizer_option =
     is_clipping<Option> || std::is_same_v<Option, WeightDecay> || std::is_same_v<Option, AverageWeights> ||
-    std::is_same_v<Option, AccumulateGradients>;
+    std::is_same_v<Option, AccumulateGradients> || std::is_same_v<Option, NoLossScale>;
 
 }  // namespace dist::nn
 

@@ -110,7 +110,7 @@ struct With : O {
                 "an nn::With inside another would lose its options: give all options to one nn::With");
   static_assert(((is_optimizer_option<Options> || LearningRateSchedule<Options>)&&...),
                 "nn::With takes the options nn::ClipValue, nn::ClipNorm, nn::GlobalClipNorm, nn::WeightDecay, "
-                "nn::AverageWeights and nn::AccumulateGradients, and an nn::LearningRateSchedule");
+                "nn::AverageWeights, nn::AccumulateGradients and nn::NoLossScale, and an nn::LearningRateSchedule");
   static_assert((0 + ... + (LearningRateSchedule<Options> ? 1 : 0)) <= 1,
                 "nn::With takes only one nn::LearningRateSchedule: use nn::WarmUp to put one after a warm-up");
   static_assert((0 + ... + (is_clipping<Options> ? 1 : 0)) <= 1,
