@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dist/checkpoint/save_weights.hpp>
@@ -62,6 +62,11 @@ struct List {
 };
 struct OneList {
   void track(auto& visit) { visit("list", list); }
+  List list;
+};
+struct OneKey {
+  void track(auto& visit) { visit(key, list); }
+  std::string key;
   List list;
 };
 
@@ -302,17 +307,27 @@ TEST_CASE("one name covers all blocks, such as the parts of GPT-2's fused projec
 }
 
 TEST_CASE("a number in a name is one or more digits in its place") {
-  using dist::detail::numbers_in;
-  using Numbers = std::vector<std::string_view>;
-  CHECK(numbers_in("h12/kernel", "h{}/kernel") == Numbers{"12"});
-  CHECK(numbers_in("a1/b20", "a{}/b{}") == Numbers{"1", "20"});
-  CHECK(numbers_in("kernel_3", "kernel_{}") == Numbers{"3"});
-  CHECK(numbers_in("kernel", "kernel") == Numbers{});
-  CHECK(!numbers_in("dense/kernel", "dense_{}/kernel"));
-  CHECK(!numbers_in("h/kernel", "h{}/kernel"));
-  CHECK(!numbers_in("h1/kernel/0", "h{}/kernel"));
-  CHECK(!numbers_in("xh1", "h{}"));
-  CHECK(dist::detail::with_numbers("a{}/b{}/c", Numbers{"1", "20"}) == "a1/b20/c");
+  const support::TemporaryFolder folder;
+  dist::Default strategy;
+  const auto matches = [&](std::string key, std::string pattern) {
+    CAPTURE(pattern);
+    OneKey saved{std::move(key), {}}, loaded{saved.key, {}};
+    saved.list.values[0] = 2;
+    dist::save_weights(strategy, saved, folder.path("key.npz"));
+    const std::string said = what_throws<InvalidArgument>([&] {
+      dist::load_weights(strategy, loaded, folder.path("key.npz"), {.names = {{pattern, pattern}}});
+    });
+    CHECK((said.find("which matches no key") == std::string::npos) == (loaded.list.values[0] == 2));
+    return loaded.list.values[0] == 2;
+  };
+  CHECK(matches("h12/kernel", "h{}/kernel"));
+  CHECK(matches("a1/b20/c", "a{}/b{}/c"));
+  CHECK(matches("kernel_3", "kernel_{}"));
+  CHECK(matches("kernel", "kernel"));
+  CHECK(!matches("dense/kernel", "dense_{}/kernel"));
+  CHECK(!matches("h/kernel", "h{}/kernel"));
+  CHECK(!matches("h1/kernel/0", "h{}/kernel"));
+  CHECK(!matches("xh1", "h{}"));
 }
 
 TEST_CASE("the files of an index are loaded as one") {

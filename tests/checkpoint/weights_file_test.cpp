@@ -25,7 +25,7 @@ TEST_CASE("both formats store the tensors of a snapshot, and convert types when 
   snapshot.put("epoch", Tensor<std::int64_t>{{}, {7}});
   for (const std::string name : {"weights.npz", "weights.safetensors"}) {
     CAPTURE(name);
-    write_weights(folder.path(name), snapshot);
+    write_weights(folder.path(name), snapshot.local_tensors());
     const WeightsFile file{folder.path(name)};
     CHECK(file.names() == std::vector<std::string>{"a/kernel", "epoch"});
     const AnyTensor all = file.read("a/kernel", ElementType::f64);
@@ -40,7 +40,7 @@ TEST_CASE("both formats store the tensors of a snapshot, and convert types when 
 TEST_CASE("the format follows from the extension") {
   const support::TemporaryFolder folder;
   const auto snapshot = Snapshot::of_first(true);
-  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.bin"), snapshot),
+  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.bin"), snapshot.local_tensors()),
                        doctest::Contains("Use a name that ends in .safetensors or .npz"), dist::InvalidArgument);
   CHECK_THROWS_AS(WeightsFile{folder.path("weights")}, dist::InvalidArgument);
   CHECK(folder.names().empty());
@@ -53,8 +53,8 @@ TEST_CASE("the files of an index are one file, given by the index or its folder"
   first.put("unlisted", Tensor<float>{{1}, {0}});
   second.put("a", Tensor<float>{{1}, {3}});
   second.put("c", Tensor<float>{{1}, {4}});
-  write_weights(folder.path("model-00001-of-00002.safetensors"), first);
-  write_weights(folder.path("model-00002-of-00002.safetensors"), second);
+  write_weights(folder.path("model-00001-of-00002.safetensors"), first.local_tensors());
+  write_weights(folder.path("model-00002-of-00002.safetensors"), second.local_tensors());
   const std::string index = folder.write("model.safetensors.index.json",
                                          R"({"metadata": {"total_size": 16}, "weight_map": {
                                                "a": "model-00002-of-00002.safetensors",
@@ -91,7 +91,7 @@ TEST_CASE("a folder without an index has model.safetensors") {
                        dist::FileError);
   auto snapshot = Snapshot::of_first(true);
   snapshot.put("a", Tensor<float>{{1}, {3}});
-  write_weights(folder.path("model.safetensors"), snapshot);
+  write_weights(folder.path("model.safetensors"), snapshot.local_tensors());
   CHECK(WeightsFile{folder.path()}.names() == std::vector<std::string>{"a"});
 }
 
@@ -99,10 +99,10 @@ TEST_CASE("NPZ does not support bfloat16, safetensors does") {
   const support::TemporaryFolder folder;
   auto snapshot = Snapshot::of_first(true);
   snapshot.put("kernel", Tensor<dist::BFloat16>{{1}, {dist::BFloat16(1.5F)}});
-  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.npz"), snapshot),
+  CHECK_THROWS_WITH_AS(write_weights(folder.path("weights.npz"), snapshot.local_tensors()),
                        doctest::Contains("NPZ cannot hold 'kernel'"), dist::InvalidArgument);
   CHECK(folder.names().empty());
-  write_weights(folder.path("weights.safetensors"), snapshot);
+  write_weights(folder.path("weights.safetensors"), snapshot.local_tensors());
   CHECK(WeightsFile{folder.path("weights.safetensors")}.read("kernel", ElementType::f32).view<float>()[0] == 1.5F);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <dist/checkpoint/leaf.hpp>
+#include <dist/checkpoint/snapshot.hpp>
 #include <dist/context/any_strategy.hpp>
 #include <dist/context/strategy.hpp>
 #include <dist/core/config.hpp>
@@ -54,6 +55,11 @@ namespace detail {
 
 [[nodiscard]] std::vector<std::string> load_weights(const AnyStrategy& strategy, WalkLeaves walk,
                                                     const std::string& path, const LoadWeightsOptions& options);
+/// Writes our tensors to the file `path` in the form of the file `like`, which `load_weights` reads with these options.
+/// Throws the exceptions of load_weights, and InvalidArgument if `like` is an NPZ file or an element does not fit its
+/// type.
+void write_weights_like(const std::string& like, LoadWeightsOptions options, const std::string& path,
+                        const Snapshot& ours);
 
 }  // namespace detail
 

@@ -159,10 +159,10 @@ class WeightNames {
   });
 }
 
-/// Returns the tensor from the file in our layout and type. Throws ShapeMismatch if the shape differs.
-[[nodiscard]] inline AnyTensor weights_for(std::string_view key, const AnyLeaf& leaf, const WeightsFile& file,
-                                           const WeightNames::Found& found) {
-  AnyTensor values = file.read(found.theirs, leaf.type());
+/// Returns the values of a tensor of the file in our layout. `wanted` is our shape, if it is known. Throws
+/// ShapeMismatch if the shape differs.
+[[nodiscard]] inline AnyTensor arranged(AnyTensor values, std::string_view key, const std::optional<Shape>& wanted,
+                                        const WeightsFile& file, const WeightNames::Found& found) {
   const WeightSource* const source = found.source;
   if (source != nullptr && source->rows) values = rows_of(values, *source->rows, source->rows_axis, file, found);
   if (source != nullptr && source->seen_as) {
@@ -174,7 +174,7 @@ class WeightNames {
     values.shape = *source->seen_as;
   }
   if (source != nullptr && !source->axes.empty()) values = values.transposed(source->axes);
-  if (const std::optional<Shape> wanted = leaf.shape()) {
+  if (wanted) {
     if (source != nullptr && source->seen_as && values.shape.elements() == wanted->elements()) values.shape = *wanted;
     if (values.shape != *wanted)
       throw ShapeMismatch(
@@ -184,8 +184,49 @@ class WeightNames {
           "Load it into the network that it belongs to, or give the order of its axes in "
           "LoadWeightsOptions::names");
   }
-  leaf.require_restorable(values.shape);
   return values;
+}
+
+DIST_INLINE void write_weights_like(const std::string& like, LoadWeightsOptions options, const std::string& path,
+                                    const Snapshot& ours) {
+  const WeightsFile file{like};
+  options.ignore_superfluous = true;
+  WeightNames names{file, options};
+  std::vector<SavedTensor> theirs;
+  for (const std::string& name : file.names()) {
+    const io::SafetensorsEntry& entry = file.safetensors_of(name).entry(name);
+    if (!entry.type)
+      throw FileError(like, concat("has a tensor of an unknown type, ", quoted(name)), concat("it is ", entry.dtype),
+                      "Convert the tensor to another type");
+    theirs.push_back({file.read(name, *entry.type), name});
+  }
+  for (const SavedTensor& tensor : ours.local_tensors()) {
+    const auto found = names.take(tensor.key);
+    if (!found) continue;
+    AnyTensor& whole =
+        *std::find_if(theirs.begin(), theirs.end(), [&](const SavedTensor& each) { return each.key == found->theirs; });
+    // The place in the file's tensor of each of our elements.
+    Tensor<std::int64_t> all{whole.shape};
+    std::iota(all.data(), all.data() + all.size(), std::int64_t{0});
+    const AnyTensor places = arranged(AnyTensor::of(std::move(all)), tensor.key, tensor.shape, file, *found);
+    const std::size_t size = io::bytes_of(whole.type), count = tensor.shape.elements();
+    std::vector<std::byte> converted(count * size);
+    const std::size_t fitting =
+        io::detail::convert_elements(tensor.type, tensor.bytes.data(), whole.type, converted.data(), count);
+    if (fitting < count)
+      throw InvalidArgument(
+          concat(quoted(tensor.key), " cannot be saved as ", to_string(whole.type)),
+          concat("the type of ", quoted(found->theirs), " of the file '", like, "' cannot hold element ", fitting),
+          "Give a file with a wider type");
+    whole = AnyTensor::filled_by(whole.type, whole.shape, [&](std::span<std::byte> to) {
+      std::copy_n(whole.bytes.data(), to.size(), to.data());
+      const auto place = places.view<std::int64_t>();
+      for (std::size_t i = 0; i < count; ++i)
+        std::copy_n(converted.data() + i * size, size, to.data() + static_cast<std::size_t>(place[i]) * size);
+    });
+  }
+  static_cast<void>(names.check());
+  write_weights(path, theirs, file.safetensors_of({}).metadata());
 }
 
 DIST_INLINE std::vector<std::string> load_weights(const AnyStrategy& strategy, WalkLeaves walk, const std::string& path,
@@ -203,7 +244,8 @@ DIST_INLINE std::vector<std::string> load_weights(const AnyStrategy& strategy, W
       const auto& source = found[loaded.size()];
       AnyTensor& values = loaded.emplace_back();
       if (!source) return;
-      values = weights_for(key, leaf, file, *source);
+      values = arranged(file.read(source->theirs, leaf.type()), key, leaf.shape(), file, *source);
+      leaf.require_restorable(values.shape);
       checksum = io::crc32c(values.bytes, checksum);
     });
     std::uint64_t of_first[1] = {checksum};

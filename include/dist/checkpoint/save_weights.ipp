@@ -6,14 +6,20 @@
 
 namespace dist::detail {
 
-DIST_INLINE void save_weights(const AnyStrategy& strategy, WalkLeaves walk, const std::string& path) {
+DIST_INLINE void save_weights(const AnyStrategy& strategy, WalkLeaves walk, const std::string& path,
+                              const SaveWeightsOptions& options) {
   strategy.run_collectively([&] {
     auto weights = Snapshot::of_first(strategy.is_chief());
     strategy.in_scope([&](const void* scope) {
       walk([&](std::string_view key, AnyLeaf& leaf, bool) { save_leaf(key, leaf, scope, weights); });
     });
     require_equal_numbers(strategy, weights.numbers());
-    if (strategy.is_chief()) write_weights(path, weights);
+    if (strategy.is_chief()) {
+      if (options.like.empty())
+        write_weights(path, weights.local_tensors());
+      else
+        write_weights_like(options.like, options.loaded_by, path, weights);
+    }
     strategy.barrier();  // no process reads the file before it exists
   });
 }

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,10 +67,15 @@ class WeightsFile {
   /// Returns the tensor with that name, converted to `type`. Throws FileError if it does not exist or is damaged, or an
   /// element does not fit the type.
   [[nodiscard]] AnyTensor read(std::string_view name, io::ElementType type) const {
-    std::size_t file = 0;  // the first one reports an unknown name
-    for (const Entry& entry : entries_)
-      if (entry.name == name) file = entry.file;
-    return std::visit([&](const auto& tensors) { return tensors.read_converted(name, type); }, files_.at(file));
+    return std::visit([&](const auto& file) { return file.read_converted(name, type); }, file_of(name));
+  }
+  /// Returns the safetensors file that has the tensor with that name. Throws InvalidArgument if it is an NPZ file.
+  [[nodiscard]] const io::Safetensors<>& safetensors_of(std::string_view name) const {
+    const auto* const file = std::get_if<io::Safetensors<>>(&file_of(name));
+    if (file == nullptr)
+      throw InvalidArgument(concat("Weights cannot be saved in the form of the file ", quoted(path_)),
+                            "it is an NPZ file", "Give a .safetensors file");
+    return *file;
   }
 
  private:
@@ -79,6 +86,12 @@ class WeightsFile {
   };
   static constexpr const char* index_extension = ".index.json";
 
+  /// Returns the file with that tensor; for an unknown name, the first one, which reports it.
+  [[nodiscard]] const File& file_of(std::string_view name) const {
+    for (const Entry& entry : entries_)
+      if (entry.name == name) return files_.at(entry.file);
+    return files_.at(0);
+  }
   [[nodiscard]] static File open(const std::string& path) {
     if (is_npz(path)) return io::Npz<>{path};
     return io::Safetensors<>{path};
@@ -118,12 +131,13 @@ class WeightsFile {
   std::vector<Entry> entries_;
 };
 
-/// Writes the tensors of a snapshot to a file in the format of its extension, replaced atomically (AtomicFile). Throws
-/// FileError, and InvalidArgument if NPZ does not support an element type.
-inline void write_weights(const std::string& path, const Snapshot& snapshot) {
+/// Writes tensors to a file in the format of its extension, replaced atomically (AtomicFile). `metadata` is for the
+/// header of a safetensors file. Throws FileError, and InvalidArgument if NPZ does not support an element type.
+inline void write_weights(const std::string& path, std::span<const SavedTensor> weights,
+                          const std::map<std::string, std::string>& metadata = {}) {
   if (is_npz(path)) {
     io::NpzWriter file{path};
-    for (const SavedTensor& tensor : snapshot.local_tensors()) {
+    for (const SavedTensor& tensor : weights) {
       if (tensor.type == io::ElementType::bf16)
         throw InvalidArgument(concat("NPZ cannot hold ", quoted(tensor.key)),
                               concat("its elements are ", to_string(tensor.type), ", which NumPy does not have"),
@@ -133,10 +147,9 @@ inline void write_weights(const std::string& path, const Snapshot& snapshot) {
     file.commit();
   } else {
     std::vector<io::SafetensorsTensor> tensors;
-    for (const SavedTensor& tensor : snapshot.local_tensors())
-      tensors.push_back({tensor.key, tensor.type, tensor.shape});
-    io::SafetensorsWriter file{path, std::move(tensors)};
-    for (const SavedTensor& tensor : snapshot.local_tensors()) file.append(tensor.bytes);
+    for (const SavedTensor& tensor : weights) tensors.push_back({tensor.key, tensor.type, tensor.shape});
+    io::SafetensorsWriter file{path, std::move(tensors), metadata};
+    for (const SavedTensor& tensor : weights) file.append(tensor.bytes);
     file.commit();
   }
 }
