@@ -1,22 +1,61 @@
 #include <dist/nn/sequential.hpp>
 
+#include <cstddef>
 #include <type_traits>
 #include <vector>
 
+#include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
+#include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>
+#include <dist/nn/reference/backend.hpp>
 
 #include <doctest/doctest.h>
+
+#include "nn/run_network.hpp"
 
 namespace nn = dist::nn;
 
 namespace {
 using Cnn = nn::Sequential<nn::Input<28, 28, 1>, nn::Conv2D<32, 3, nn::Relu>, nn::Flatten, nn::Dense<128, nn::Relu>,
                            nn::Dense<10>>;
+
+/// A block whose layers have the width of its input.
+template <std::size_t Times>
+struct FeedForward {
+  template <class In>
+  using Layers = nn::Sequential<nn::Dense<Times * In::last_extent, nn::Relu>, nn::Dense<In::last_extent>>;
+};
+struct Twice {
+  template <class>
+  using Layers = nn::Sequential<FeedForward<2>, FeedForward<3>>;
+};
+struct Widen {
+  template <class In>
+  using Layers = nn::Dense<In::last_extent + 1>;
+};
+
+/// Checks that networks have parameters of the same names, outputs and gradients.
+template <class Net, class Written>
+void check_equal_networks() {
+  REQUIRE(Net::parameters.size() == Written::parameters.size());
+  for (std::size_t i = 0; i < Net::parameters.size(); ++i) {
+    CHECK(Net::parameters[i].name() == Written::parameters[i].name());
+    CHECK(Net::parameters[i].shape == Written::parameters[i].shape);
+  }
+  const auto parameters = dist_test::numbers(Net::padded_count, 1);
+  const auto batch = dist_test::numbers(3 * Net::InputShape::elements, 2);
+  nn::Workspace<Net, nn::Reference, double> workspace;
+  nn::Workspace<Written, nn::Reference, double> of_written;
+  const auto computed = dist_test::pass(workspace, parameters, batch);
+  const auto expected = dist_test::pass(of_written, parameters, batch);
+  CHECK(computed.outputs == expected.outputs);
+  CHECK(computed.gradients == expected.gradients);
 }
+}  // namespace
 
 TEST_CASE("shapes follow from layer to layer") {
   CHECK(std::is_same_v<Cnn::InputShape, dist::StaticShape<28, 28, 1>>);
@@ -112,4 +151,27 @@ TEST_CASE("an inner Sequential expands to its layers") {
                        nn::Sequential<nn::Input<2>, nn::Dense<5>, nn::Dense<3>, nn::Dense<4>, nn::Dense<1>>::Bound>);
   CHECK(Net::layer_count == 4);
   CHECK(Net::parameters[6].name() == "dense_3/kernel");
+}
+
+TEST_CASE("a block takes its layers from the shape of its input") {
+  using nn::Sequential, nn::Dense, nn::Relu, nn::Named, nn::Residual;
+  using Four = Sequential<Dense<16, Relu>, Dense<4>>;
+  check_equal_networks<Sequential<nn::Input<4>, FeedForward<4>, Dense<2>>,  //
+                       Sequential<nn::Input<4>, Four, Dense<2>>>();
+  check_equal_networks<Sequential<nn::Input<4>, Residual<FeedForward<4>>>, Sequential<nn::Input<4>, Residual<Four>>>();
+  check_equal_networks<Sequential<nn::Input<4>, Named<"block", FeedForward<4>>, Dense<2>>,
+                       Sequential<nn::Input<4>, Named<"block", Four>, Dense<2>>>();
+  check_equal_networks<Sequential<nn::Input<2, 3>, Widen, Twice>,
+                       Sequential<nn::Input<2, 3>, Dense<4>, Dense<8, Relu>, Dense<4>, Dense<12, Relu>, Dense<4>>>();
+}
+
+TEST_CASE("the name of a block is a scope, also around blocks and layers") {
+  using nn::Sequential, nn::Dense, nn::Relu, nn::Named, nn::Residual;
+  check_equal_networks<
+      Sequential<nn::Input<3>, Named<"a", Sequential<Widen, Named<"b", Residual<Twice>>>>>,
+      Sequential<
+          nn::Input<3>,
+          Named<"a", Sequential<Dense<4>, Named<"b", Residual<Sequential<  //
+                                                         Dense<8, Relu>, Dense<4>, Dense<12, Relu>, Dense<4>>>>>>>>();
+  CHECK(Sequential<nn::Input<3>, Named<"wide", Widen>>::parameters[0].name() == "wide/dense/kernel");
 }

@@ -32,6 +32,27 @@ concept HasParts = requires {
   typename PartsOf<L>::Type;
 };
 
+template <template <class> class>
+struct TemplateOfShape;
+/// A block whose layers depend on the shape of its input: `Layers<In>`.
+template <class L>
+concept HasLayers = requires {
+  typename TemplateOfShape<L::template Layers>;
+};
+
+template <class L>
+concept HasOn = requires {
+  typename TemplateOfShape<L::template On>;
+};
+
+/// The layers of a block on rows of this shape.
+template <HasLayers Block, class In>
+struct LayersOf {
+  using Type = typename Block::template Layers<In>;
+  static_assert(HasOn<Type> || HasParts<Type> || HasLayers<Type>,
+                "Layers<In> of a block must be a layer or an nn::Sequential of layers: it is another type");
+};
+
 template <class T>
 inline constexpr bool is_input = false;
 template <std::size_t... Extents>
@@ -83,6 +104,8 @@ template <class In, class... Part, class... Rest>
 struct BindParts<In, std::tuple<Part...>, Rest...> : BindLayers<In, Part..., Rest...> {};
 template <class In, HasParts First, class... Rest>
 struct BindLayers<In, First, Rest...> : BindParts<In, typename PartsOf<First>::Type, Rest...> {};
+template <class In, HasLayers First, class... Rest>
+struct BindLayers<In, First, Rest...> : BindLayers<In, typename LayersOf<First, In>::Type, Rest...> {};
 
 template <class... Layers>
 struct BindAll {
@@ -102,6 +125,14 @@ struct BindAll<Input<Extents...>, Layers...> {
 /// Layers in sequence. With an Input first it is a network's type, with all shapes known at compile time. Without one
 /// it is a part of a network: a branch of a layer such as Add, or layers that the network around it expands. Without
 /// layers it is the identity.
+///
+/// A block whose layers depend on its input is a struct with a member template `Layers`: a layer or a Sequential for the
+/// StaticShape of an input row. It takes the place of these layers:
+///
+///   struct FeedForward {
+///     template <class In>
+///     using Layers = nn::Sequential<nn::Dense<4 * In::last_extent, nn::Gelu>, nn::Dense<In::last_extent>>;
+///   };
 ///
 /// It has no state: `Network` adds parameters. Layers are counted from 0, without the Input.
 template <class... Layers>

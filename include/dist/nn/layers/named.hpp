@@ -85,6 +85,11 @@ struct Scoped {
 };
 template <class Scope, HasParts L>
 struct Scoped<Scope, L> {};
+template <class Scope, HasLayers L>
+struct Scoped<Scope, L> {
+  template <class In>
+  using Layers = Scoped<Scope, typename LayersOf<L, In>::Type>;
+};
 template <class Scope, class Parts>
 struct ScopedParts;
 template <class Scope, class... Part>
@@ -94,14 +99,15 @@ struct ScopedParts<Scope, std::tuple<Part...>> {
 template <class Scope, HasParts L>
 struct PartsOf<Scoped<Scope, L>> : ScopedParts<Scope, typename PartsOf<L>::Type> {};
 
-/// A layer with a name; for a Sequential the name is a scope.
+/// A layer with a name; for a Sequential or a block the name is a scope.
 template <class Name, class L>
 struct NamedLayer {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
   using On = BoundNamed<Name, typename L::template On<In>>;
 };
-template <class Name, HasParts L>
+template <class Name, class L>
+  requires HasParts<L> || HasLayers<L>
 struct NamedLayer<Name, L> {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
@@ -114,7 +120,7 @@ struct NamedLayer<Name, L> {
 }  // namespace detail
 
 /// Gives a layer a fixed name, whatever its position: its parameters are "stem/kernel" instead of "conv2d_3/kernel".
-/// For a Sequential or a composite layer like Add, the name is a scope with separate numbers: "stem/conv2d/kernel",
+/// For a Sequential, a block with `Layers<In>` or a composite layer like Add, the name is a scope with separate numbers: "stem/conv2d/kernel",
 /// "stem/conv2d_1/kernel". So layers added elsewhere do not rename saved parameters. Two layers of one name,
 /// including automatic ones like "conv2d_3", do not compile; scopes of one name are merged.
 template <detail::LayerName Name, class L>
