@@ -8,6 +8,7 @@
 
 #include <dist/core/random.hpp>
 #include <dist/core/static_shape.hpp>
+#include <dist/core/type_traits.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_random.hpp>
 #include <dist/nn/layers/views.hpp>
@@ -106,6 +107,15 @@ template <class In, HasParts First, class... Rest>
 struct BindLayers<In, First, Rest...> : BindParts<In, typename PartsOf<First>::Type, Rest...> {};
 template <class In, HasLayers First, class... Rest>
 struct BindLayers<In, First, Rest...> : BindLayers<In, typename LayersOf<First, In>::Type, Rest...> {};
+/// Reports another type.
+template <class In, class Other, class... Rest>
+  requires(!HasOn<Other> && !HasParts<Other> && !HasLayers<Other>)
+struct BindLayers<In, Other, Rest...> {
+  using Type = std::tuple<>;
+  static_assert(dist::detail::always_false<Other>,
+                "an argument of nn::Sequential is not a layer: a layer has a member template On<In>, and an activation "
+                "such as nn::Relu is a layer as nn::Activate<nn::Relu>");
+};
 
 template <class... Layers>
 struct BindAll {
@@ -183,6 +193,9 @@ struct Sequential {
       ((takes = takes || (is_input && detail::takes_ids<Bound>), is_input = is_input && Bound::is_view), ...);
       return takes;
     }();
+    static_assert((BoundLayer<Bound> && ...),
+                  "a layer's On<In> lacks one of its members Output, name, parameters and is_view: see "
+                  "<dist/nn/layer.hpp>");
     static_assert(detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
                   "two layers of this network have the same name: give each nn::Named a name that no other layer has");
     static_assert(((detail::uses_replica<Bound> || detail::state_of<Bound>().size() == 0) && ...),
