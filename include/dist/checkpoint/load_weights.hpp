@@ -20,9 +20,9 @@ namespace dist {
 struct WeightSource {
   /// The key of the walk, "dense_1/kernel". `{}` stands for a decimal number, so that "h{}/query/kernel" covers the keys
   /// "h0/query/kernel", "h1/query/kernel" and so on. It does not stand for a missing number: "dense_{}/kernel" does not
-  /// cover "dense/kernel". nn::Named names blocks with numbers.
+  /// cover "dense/kernel". nn::Named gives blocks names such as "h0".
   std::string ours;
-  /// The name in the file, "fc2.weight". It has `{}` as often as `ours`, for the same numbers:
+  /// The name in the file, "fc2.weight". Each `{}` of `ours` must have a `{}` here, which stands for the same number:
   /// "transformer.h.{}.attn.c_attn.weight".
   std::string theirs;
   /// The permutation of the file's axes, as for numpy.transpose; empty for the same order. For PyTorch's Linear, whose
@@ -36,7 +36,7 @@ struct WeightSource {
   /// The range of the file's tensor along `rows_axis`, before all else. For PyTorch's MultiheadAttention of width E,
   /// {0, E}, {E, 2 * E} and {2 * E, 3 * E} of in_proj_weight and in_proj_bias are query, key and value.
   std::optional<IndexRange> rows = {};
-  /// The axis of `rows` in the file's tensor. 1 for the query, key and value in GPT-2's c_attn.weight, [E, 3 * E].
+  /// The axis of `rows` in the file's tensor. It is 1 for the query, key and value in GPT-2's c_attn.weight, [E, 3 * E].
   std::size_t rows_axis = 0;
 };
 
