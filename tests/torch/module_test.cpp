@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,6 +125,51 @@ TEST_CASE("losses agree with libtorch in one process, with the library's optimiz
     CAPTURE(replicas);
     Mirrored strategy{replicas};
     check_losses(strategy);
+  }
+}
+
+namespace {
+
+/// An AdamW of libtorch with a learning rate and a decay of its own for the dense layer.
+std::unique_ptr<torch::optim::Optimizer> grouped_adam_w(const convolution::Net& net) {
+  using torch::optim::AdamWOptions;
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(net->conv1->parameters());
+  groups.emplace_back(net->dense->parameters(), std::make_unique<AdamWOptions>(AdamWOptions{0.002}.weight_decay(0.3)));
+  return std::make_unique<torch::optim::AdamW>(groups, AdamWOptions{0.02});
+}
+
+}  // namespace
+
+TEST_CASE("optimizers of libtorch with parameter groups apply reduced gradients") {
+  std::vector<double> expected;
+  convolution::Net alone = make_net(seed);
+  const auto of_alone = grouped_adam_w(alone);
+  for (std::size_t step = 0; step < convolution::steps; ++step) {
+    of_alone->zero_grad();
+    const convolution::Batch batch{step};
+    const torch::Tensor loss =
+        sum_of_losses(alone, batch, 0, convolution::global_batch) / double{convolution::global_batch};
+    loss.backward();
+    of_alone->step();
+    expected.push_back(loss.item<double>());
+  }
+  for (const std::size_t replicas : {1U, 2U, 4U}) {
+    CAPTURE(replicas);
+    Mirrored strategy{replicas};
+    auto net = dist::torch_module(strategy, MakeNets{});
+    std::vector<std::unique_ptr<torch::optim::Optimizer>> optimizers;
+    for (std::size_t replica = 0; replica < replicas; ++replica)
+      optimizers.push_back(grouped_adam_w(net.on(strategy.scope(), replica)));
+    std::vector<double> losses;
+    for (std::size_t step = 0; step < convolution::steps; ++step)
+      losses.push_back(step_of(strategy, net, step, [&](auto& replica, const torch::Tensor& loss) {
+        net.backward(replica, loss);
+        replica.all_reduce(dist::sum, net.take_gradients(replica));
+        optimizers[replica.local_index()]->step();
+      }));
+    CHECK(difference(losses, expected) < 1e-5);
+    CHECK(copies_are_equal(strategy, net));
   }
 }
 
