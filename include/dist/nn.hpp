@@ -20,6 +20,7 @@
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool2d.hpp>

@@ -116,8 +116,8 @@ TEST_CASE("onnxruntime agrees with a residual network") {
 }
 
 TEST_CASE("onnxruntime agrees with a transformer") {
-  check<nn::Sequential<nn::Input<5>, nn::Embedding<20, 6>, Encoder<nn::AttendToAll>, Encoder<nn::AttendToPast>,
-                       nn::MultiHeadAttention<4, 2, LikeLlama>, nn::LayerNormalization<>>>(
+  check<nn::Sequential<nn::Input<5>, nn::Embedding<20, 6>, nn::LearnedPositions<>, Encoder<nn::AttendToAll>,
+                       Encoder<nn::AttendToPast>, nn::MultiHeadAttention<4, 2, LikeLlama>, nn::LayerNormalization<>>>(
       "input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 6]\n", 20);
 }
 

@@ -116,6 +116,13 @@ TEST_CASE("a kernel has layout [filters, channels, height, width], and its own n
         CHECK(values[(filter * 3 + channel) * 4 + pixel] == static_cast<float>((pixel * 3 + channel) * 5 + filter));
 }
 
+TEST_CASE("trained positions are one addition") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Embedding<9, 6>, nn::LearnedPositions<>>;
+  const Wire graph = graph_of<Net>();
+  CHECK(operators_in(graph) == Strings{"Cast", "Gather", "Add"});
+  CHECK(Wire{graph.strings(5).at(1)}.bytes(8) == "position_embedding/embeddings");
+}
+
 TEST_CASE("dropout adds no operator, and consumes its state") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<50>, nn::BatchNormalization<>>;
   const Wire graph = graph_of<Net>();

@@ -181,6 +181,19 @@ void for_each_row([[maybe_unused]] typename Backend::State& state, std::size_t r
     Backend::for_each_row(state, rows, size, body);
 }
 
+/// Sums the elements of a column, as terms of `sum_columns`.
+template <class T>
+struct SumOfElements {
+  using Sum = T;
+  static constexpr std::size_t count = 1;
+  const T* matrix;
+  std::size_t columns;
+  template <class Sums>
+  DIST_HD void operator()(std::size_t row, std::size_t column, Sums&& sums) const {
+    sums[0] += matrix[row * columns + column];
+  }
+};
+
 /// The sums of one column, interleaved with other columns.
 template <class Sum>
 struct SumsOfColumn {

@@ -31,6 +31,7 @@
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
@@ -462,6 +463,17 @@ struct Operator<nn::Embedding<Words, Width, Initializer>> {
     const std::int64_t integers = data_type(io::ElementType::i64);
     const std::string ids = graph.node("Cast", {graph.channels_last(x).name}, {{"to", integers}});
     return {graph.node("Gather", {table, ids}), Bound::Output::shape()};
+  }
+};
+
+/// The sum of the input and the table.
+template <class Initializer>
+struct Operator<nn::LearnedPositions<Initializer>> {
+  template <class Bound>
+  static Value add(Graph& graph, const Value& x, auto& weights) {
+    Value y = graph.channels_last(x);
+    y.name = graph.node("Add", {y.name, detail::add_parameter(graph, weights.parameters.next())});
+    return y;
   }
 };
 

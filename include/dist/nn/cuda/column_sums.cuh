@@ -7,19 +7,6 @@
 
 namespace dist::nn::cuda {
 
-/// Sums the elements of a column.
-template <class T>
-struct SumOfElements {
-  using Sum = T;
-  static constexpr std::size_t count = 1;
-  const T* matrix;
-  std::size_t columns;
-  template <class Sums>
-  DIST_HD void operator()(std::size_t row, std::size_t column, Sums&& sums) const {
-    sums[0] += matrix[row * columns + column];
-  }
-};
-
 /// Sums one column of one chunk; index `i` is chunk * columns + column.
 template <class Terms>
 struct SumChunk {

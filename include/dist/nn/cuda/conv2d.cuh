@@ -14,6 +14,7 @@
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/state.cuh>
 #include <dist/nn/plans.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn::cuda {
 
@@ -98,7 +99,7 @@ class Conv2D {
         plan.convolution.get(), plan.algorithm, parts.work, plan.bytes, &zero, plan.kernel.get(), parts.kernel));
     transpose(state, parts.kernel, kernel_gradient.data(), G::filters, taps);
     if constexpr (G::has_bias)
-      sum_columns(state, dy.size() / G::filters, G::filters, SumOfElements<T>{dy.data(), G::filters},
+      sum_columns(state, dy.size() / G::filters, G::filters, detail::SumOfElements<T>{dy.data(), G::filters},
                   bias_gradient.data());
   }
 

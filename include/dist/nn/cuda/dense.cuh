@@ -8,6 +8,7 @@
 #include <dist/nn/cuda/column_sums.cuh>
 #include <dist/nn/cuda/elementwise.cuh>
 #include <dist/nn/cuda/state.cuh>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn::cuda {
 
@@ -32,7 +33,7 @@ class Dense {
     multiply(state, CUBLAS_OP_N, CUBLAS_OP_T, units, inputs, rows_of(x), dy.data(), units, x.data(), inputs,
              kernel_gradient.data(), units);
     if constexpr (Geometry::has_bias)
-      sum_columns(state, dy.rows(), Geometry::units, SumOfElements<T>{dy.data(), Geometry::units},
+      sum_columns(state, dy.rows(), Geometry::units, detail::SumOfElements<T>{dy.data(), Geometry::units},
                   bias_gradient.data());
   }
 

@@ -26,6 +26,7 @@
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
@@ -290,6 +291,16 @@ struct Lowering<Embedding<Words, Width, Initializer>> {
     const X known = hlo::select(is_id, X{0}, X{dist::detail::quiet_nan<T>});
     const Y rows = hlo::take(table, ids.template as<std::int32_t>());
     return rows + detail::along_last_axis<Y>(known);
+  }
+};
+
+/// The lowering of nn::LearnedPositions.
+template <class Initializer>
+struct Lowering<LearnedPositions<Initializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    const auto& [table] = parameters;
+    return x + hlo::broadcast<X, 1, 2>(table);
   }
 };
 
