@@ -123,6 +123,15 @@ TEST_CASE("trained positions are one addition") {
   CHECK(Wire{graph.strings(5).at(1)}.bytes(8) == "position_embedding/embeddings");
 }
 
+TEST_CASE("a tied table is one tensor of the graph") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Named<"wte", nn::Embedding<9, 6>>, nn::Unembed<"wte">>;
+  const Wire graph = graph_of<Net>();
+  CHECK(operators_in(graph) == Strings{"Cast", "Gather", "Transpose", "MatMul"});
+  REQUIRE(graph.strings(5).size() == 1);
+  CHECK(Wire{graph.strings(1)[1]}.strings(1)[0] == "wte/embeddings");
+  CHECK(Wire{graph.strings(1)[2]}.strings(1)[0] == "wte/embeddings");
+}
+
 TEST_CASE("dropout adds no operator, and consumes its state") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<50>, nn::BatchNormalization<>>;
   const Wire graph = graph_of<Net>();

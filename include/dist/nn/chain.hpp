@@ -18,6 +18,7 @@
 #include <dist/nn/kernels/dense_kernel_gradient.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/outputs.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn {
 
@@ -120,7 +121,7 @@ class Chain {
                 WhenReady&& when_ready) {
     static_assert(InputGradient || ParameterGradients);
     if constexpr (InputGradient) reserve_input_gradient(queue);
-    if constexpr (!ParameterGradients) reserve_discarded_gradients(queue);
+    reserve_scratch<ParameterGradients>(queue);
     if (rows() == 0) {
       if constexpr (ParameterGradients && Net::padded_count > 0)
         queue.fill(SpanIn<T, Where>{gradients, Net::padded_count}, T{0});
@@ -234,29 +235,69 @@ class Chain {
     input_gradient_rows_ = rows();
   }
 
+  /// True if a layer uses parameters, its own or that of an earlier layer.
+  template <std::size_t Index>
+  static constexpr bool has_parameters = Net::template used_parameters<Index>.size() > 0;
   /// True if a layer's `backward` has a form that writes no parameter gradient.
   template <std::size_t Index>
   static constexpr bool skips_parameter_gradients =
-      Net::template Layer<Index>::parameters.size() == 0 || SkipsParameterGradients<OperationAt<Index>>;
+      !has_parameters<Index> || SkipsParameterGradients<OperationAt<Index>>;
 
-  /// Reserves memory for gradients that a layer writes but the caller does not want.
-  void reserve_discarded_gradients(const Queue& queue) {
+  /// Returns the range of some parameters in the network's.
+  [[nodiscard]] static constexpr IndexRange elements_in([[maybe_unused]] IndexRange numbers) {
+    if constexpr (Net::parameters.size() == 0) {
+      return IndexRange{0, 0};
+    } else {
+      const auto start = [](std::size_t parameter) {
+        return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
+      };
+      return IndexRange{start(numbers.begin), start(numbers.end)};
+    }
+  }
+  /// True if a later layer uses the layer's parameters, too: its gradients are added to those of the later layer, whose
+  /// `backward` is earlier.
+  template <std::size_t Index>
+  static constexpr bool adds_gradients = [] {
+    if constexpr (Net::has_ties && has_parameters<Index>) {
+      return []<std::size_t... Later>(std::index_sequence<Later...>) {
+        return (
+            (IsTied<typename Net::template Layer<Index + 1 + Later>> &&
+             Net::template used_parameters<Index + 1 + Later>.begin == Net::template used_parameters<Index>.begin) ||
+            ...);
+      }
+      (std::make_index_sequence<layers - Index - 1>{});
+    }
+    return false;
+  }();
+  /// True if a layer writes gradients to scratch memory, because they are added to others, or the caller does not want
+  /// them.
+  template <std::size_t Index, bool ParameterGradients>
+  static constexpr bool uses_scratch = ParameterGradients ? adds_gradients<Index> : !skips_parameter_gradients<Index>;
+
+  template <bool ParameterGradients>
+  void reserve_scratch(const Queue& queue) {
     constexpr std::size_t most = []<std::size_t... Index>(std::index_sequence<Index...>) {
       std::size_t largest = 0;
-      ((largest = std::max(largest, skips_parameter_gradients<Index> ? 0 : elements_of<Index>.size())), ...);
+      ((largest = std::max(largest, uses_scratch<Index, ParameterGradients>
+                                        ? elements_in(Net::template used_parameters<Index>).size()
+                                        : 0)),
+       ...);
       return largest;
     }
     (std::make_index_sequence<layers>{});
-    if constexpr (most > 0)
-      if (discarded_gradients_.data() == nullptr) discarded_gradients_ = make_layer_memory<Backend, T>(queue, most);
+    if constexpr (most > 0) {
+      if (most <= scratch_elements_) return;
+      scratch_ = make_layer_memory<Backend, T>(queue, most);
+      scratch_elements_ = most;
+    }
   }
   /// Returns the destination of a layer's parameter gradients.
   template <std::size_t Index, bool ParameterGradients>
   [[nodiscard]] auto layer_gradients(T* gradients) {
     auto views = Net::template layer_parameters<Index, Where>(gradients);
-    if constexpr (!ParameterGradients && !skips_parameter_gradients<Index>) {
+    if constexpr (uses_scratch<Index, ParameterGradients>) {
       const T* const first = views[0].data();
-      for (View<T>& view : views) view = {discarded_gradients_.data() + (view.data() - first), view.shape()};
+      for (View<T>& view : views) view = {scratch_.data() + (view.data() - first), view.shape()};
     }
     return views;
   }
@@ -304,24 +345,16 @@ class Chain {
     }
   }
 
-  /// The range of a layer's parameters.
+  /// The range of a layer's own parameters.
   template <std::size_t Index>
-  static constexpr IndexRange elements_of = [] {
-    if constexpr (Net::parameters.size() == 0) {
-      return IndexRange{0, 0};
-    } else {
-      constexpr auto start = [](std::size_t parameter) {
-        return parameter < Net::parameters.size() ? Net::parameters[parameter].offset : Net::padded_count;
-      };
-      return IndexRange{start(Net::first_parameter[Index]), start(Net::first_parameter[Index + 1])};
-    }
-  }();
+  static constexpr IndexRange elements_of = elements_in(IndexRange{Net::first_parameter[Index],
+                                                                   Net::first_parameter[Index + 1]});
 
   template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
   [[nodiscard]] static constexpr BackwardEntry backward_entry() {
     BackwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
     // A layer without parameters has one function for both.
-    constexpr bool parameter_gradients = ParameterGradients || Net::template Layer<Index>::parameters.size() == 0;
+    constexpr bool parameter_gradients = ParameterGradients || !has_parameters<Index>;
     if constexpr (stages[Index + 1].last == Index && (InputGradient || Index >= first_trained))
       entry.run = &Chain::template backward_one<Index, InputGradient, parameter_gradients,
                                                 std::conditional_t<uses_replica<Index>, Replica, NoReplica>>;
@@ -358,6 +391,12 @@ class Chain {
     } else {
       run();
     }
+    if constexpr (ParameterGradients && adds_gradients<Index>) {
+      const auto sums = Net::template layer_parameters<Index, Where>(gradients);
+      for (std::size_t which = 0; which < sums.size(); ++which)
+        queue_of<Backend>(state).for_each({0, sums[which].size()},
+                                          AddTo<T>{of_parameters[which].data(), sums[which].data()});
+    }
   }
 
   Operations operations_;
@@ -366,9 +405,10 @@ class Chain {
   std::array<Memory, 2> gradients_;
   std::array<Memory, stages[layers].not_stored + 1> kept_gradients_;
   Memory input_gradient_;
-  Memory discarded_gradients_;
+  Memory scratch_;
   std::size_t reserved_rows_ = 0;
   std::size_t input_gradient_rows_ = 0;
+  std::size_t scratch_elements_ = 0;
 };
 
 }  // namespace detail

@@ -187,6 +187,12 @@ template <class L>
 concept HasName = requires {
   requires L::is_named;
 };
+/// A layer that uses the only parameter of `TiedTo`, an earlier placed layer. The parameter's gradient is the sum of
+/// both layers' gradients.
+template <class L>
+concept IsTied = requires {
+  typename L::TiedTo;
+};
 template <class L>
 concept HasLeaves = requires {
   typename L::Leaves;

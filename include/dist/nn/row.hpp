@@ -170,6 +170,13 @@ template <class Label>
 
 namespace dist::nn::detail {
 
+template <class T>
+struct AddTo {
+  const T* from;
+  T* to;
+  DIST_HD void operator()(std::size_t i) const { to[i] += from[i]; }
+};
+
 /// Calls `body(threads, row)` for each of `rows` rows of `size` elements. `threads`, a ThreadOfRow or a device's
 /// threads of the row, is for `sum_of` and similar functions. A body is a named type with a `DIST_HD` call operator.
 template <class Backend, class Body>

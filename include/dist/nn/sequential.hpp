@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/core/type_traits.hpp>
@@ -89,28 +90,54 @@ struct Prepend {
   using Type = typename Joined<typename GroupOf<First>::Type, Rest>::Type;
 };
 
-/// The placed layers as a std::tuple, each on the previous one's output. A Sequential expands to its layers.
-template <class In, class... Layers>
+/// The layers that have a name of the program's.
+template <class Layers>
+struct NamedOf;
+template <class... Layers>
+struct NamedOf<std::tuple<Layers...>>
+    : Joined<std::conditional_t<HasName<Layers>, std::tuple<Layers>, std::tuple<>>...> {};
+
+template <template <class, class> class>
+struct TemplateOfShapeAndLayers;
+/// A layer that uses a parameter of an earlier layer: it has `OnAfter<In, Named>` in place of `On<In>`, where `Named` is
+/// a std::tuple of the earlier placed layers with a name.
+template <class L>
+concept HasOnAfter = requires {
+  typename TemplateOfShapeAndLayers<L::template OnAfter>;
+};
+template <class L, class In, class Named>
+struct PlacedAfter {
+  using Type = typename L::template On<In>;
+};
+template <HasOnAfter L, class In, class Named>
+struct PlacedAfter<L, In, Named> {
+  using Type = typename L::template OnAfter<In, Named>;
+};
+
+/// The placed layers as a std::tuple, each on the previous one's output. A Sequential expands to its layers. `Named` has
+/// the earlier layers with a name.
+template <class Named, class In, class... Layers>
 struct BindLayers {
   using Type = std::tuple<>;
 };
-template <class In, class First, class... Rest>
-struct BindLayers<In, First, Rest...> {
-  using Bound = typename First::template On<In>;
-  using Type = typename Prepend<Bound, typename BindLayers<typename Bound::Output, Rest...>::Type>::Type;
+template <class Named, class In, class First, class... Rest>
+struct BindLayers<Named, In, First, Rest...> {
+  using Bound = typename PlacedAfter<First, In, Named>::Type;
+  using NextNamed = typename Joined<Named, typename NamedOf<typename GroupOf<Bound>::Type>::Type>::Type;
+  using Type = typename Prepend<Bound, typename BindLayers<NextNamed, typename Bound::Output, Rest...>::Type>::Type;
 };
-template <class In, class Parts, class... Rest>
+template <class Named, class In, class Parts, class... Rest>
 struct BindParts;
-template <class In, class... Part, class... Rest>
-struct BindParts<In, std::tuple<Part...>, Rest...> : BindLayers<In, Part..., Rest...> {};
-template <class In, HasParts First, class... Rest>
-struct BindLayers<In, First, Rest...> : BindParts<In, typename PartsOf<First>::Type, Rest...> {};
-template <class In, HasLayers First, class... Rest>
-struct BindLayers<In, First, Rest...> : BindLayers<In, typename LayersOf<First, In>::Type, Rest...> {};
+template <class Named, class In, class... Part, class... Rest>
+struct BindParts<Named, In, std::tuple<Part...>, Rest...> : BindLayers<Named, In, Part..., Rest...> {};
+template <class Named, class In, HasParts First, class... Rest>
+struct BindLayers<Named, In, First, Rest...> : BindParts<Named, In, typename PartsOf<First>::Type, Rest...> {};
+template <class Named, class In, HasLayers First, class... Rest>
+struct BindLayers<Named, In, First, Rest...> : BindLayers<Named, In, typename LayersOf<First, In>::Type, Rest...> {};
 /// Reports another type.
-template <class In, class Other, class... Rest>
+template <class Named, class In, class Other, class... Rest>
   requires(!HasOn<Other> && !HasParts<Other> && !HasLayers<Other>)
-struct BindLayers<In, Other, Rest...> {
+struct BindLayers<Named, In, Other, Rest...> {
   using Type = std::tuple<>;
   static_assert(dist::detail::always_false<Other>,
                 "an argument of nn::Sequential is not a layer: a layer has a member template On<In>, and an activation "
@@ -126,7 +153,7 @@ struct BindAll {
 template <std::size_t... Extents, class... Layers>
 struct BindAll<Input<Extents...>, Layers...> {
   using Input = StaticShape<Extents...>;
-  using Type = typename BindLayers<Input, Layers...>::Type;
+  using Type = typename BindLayers<std::tuple<>, Input, Layers...>::Type;
   static constexpr bool is_network = true;
 };
 
@@ -181,6 +208,7 @@ struct Sequential {
     static constexpr bool use_replica = false;
     static constexpr bool use_global_rows = false;
     static constexpr bool take_ids = false;
+    static constexpr bool has_ties = false;
   };
   template <class... Bound>
     requires(sizeof...(Bound) > 0)
@@ -188,6 +216,7 @@ struct Sequential {
     using Output = typename std::tuple_element_t<sizeof...(Bound) - 1, std::tuple<Bound...>>::Output;
     static constexpr bool use_replica = (detail::uses_replica<Bound> || ...);
     static constexpr bool use_global_rows = (detail::uses_global_rows<Bound> || ...);
+    static constexpr bool has_ties = (detail::IsTied<Bound> || ...);
     static constexpr bool take_ids = [] {
       bool is_input = true, takes = false;  // `is_input`: the layers before are views
       ((takes = takes || (is_input && detail::takes_ids<Bound>), is_input = is_input && Bound::is_view), ...);
@@ -264,10 +293,31 @@ struct Sequential {
     }(std::type_identity<typename detail::AllLeaves<Bound>::Type>{});
   }
 
-  /// Returns one layer's parameters in array `all`, which is in `Where`.
+  /// True if a layer uses a parameter of an earlier one.
+  static constexpr bool has_ties = OfLayers<typename Binding::Type>::has_ties;
+
+  /// The numbers of the parameters that layer `Index` uses: its own, or that of an earlier layer.
+  template <std::size_t Index>
+  static constexpr IndexRange used_parameters = [] {
+    IndexRange used{first_parameter[Index], first_parameter[Index + 1]};
+    if constexpr (detail::IsTied<Layer<Index>>) {
+      using Source = typename Layer<Index>::TiedTo;
+      used.begin = 0;
+      while (parameters[used.begin].layer != Source::name || parameters[used.begin].ordinal != 0) ++used.begin;
+      used.end = used.begin + 1;
+    }
+    return used;
+  }();
+
+  /// Returns the parameters that one layer uses, in array `all`, which is in `Where`.
   template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_parameters(T* all) {
-    return Learned::template of_layer<Index, Where>(all);
+    if constexpr (detail::IsTied<Layer<Index>>) {
+      constexpr Parameter tied = parameters[used_parameters<Index>.begin];
+      return ParameterViews<T, 1, Where>{TensorView<T, Where>{all + tied.offset, tied.shape}};
+    } else {
+      return Learned::template of_layer<Index, Where>(all);
+    }
   }
   /// Returns one layer's state in array `all`, which is in `Where`.
   template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>

@@ -36,6 +36,7 @@
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/unembed.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/onnx/graph.hpp>
 
@@ -463,6 +464,17 @@ struct Operator<nn::Embedding<Words, Width, Initializer>> {
     const std::int64_t integers = data_type(io::ElementType::i64);
     const std::string ids = graph.node("Cast", {graph.channels_last(x).name}, {{"to", integers}});
     return {graph.node("Gather", {table, ids}), Bound::Output::shape()};
+  }
+};
+
+/// A product with the table of the embedding, which has its name in the graph.
+template <class Name>
+struct Operator<nn::detail::UnembedOf<Name>> {
+  template <class Bound>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    const std::string table = concat(Bound::TiedTo::name, '/', Bound::TiedTo::parameters[0].name);
+    const std::string columns = graph.node("Transpose", {table}, {{"perm", detail::numbers<1, 0>()}});
+    return {graph.node("MatMul", {graph.channels_last(x).name, columns}), Bound::Output::shape()};
   }
 };
 

@@ -33,9 +33,11 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/unembed.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>
@@ -70,11 +72,11 @@ using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn:
                            nn::Dense<17, nn::Relu>, nn::Dense<9>, nn::ReLU, nn::Dense<3>>;
 // A model of texts of 20 words, and then of the images computed from them.
 using Words = nn::Sequential<
-    nn::Input<20>, nn::Embedding<19, 4>, nn::LearnedPositions<>, nn::LayerNormalization<>, nn::Dense<6, nn::Tanh>,
-    nn::RMSNormalization<>, nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>,
-    nn::MultiHeadAttention<2, 3, nn::AttendToPast>, nn::Dropout<10>, nn::Reshape<5, 4, 4>,
-    nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same>, nn::GroupNormalization<2>, nn::MaxPool2D<3, 2, nn::Same>,
-    nn::AveragePool2D<2, 1, nn::Same>,
+    nn::Input<20>, nn::Named<"words", nn::Embedding<19, 4>>, nn::LearnedPositions<>, nn::Unembed<"words">,
+    nn::LayerNormalization<>, nn::Dense<6, nn::Tanh>, nn::RMSNormalization<>,
+    nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>,
+    nn::Dropout<10>, nn::Reshape<5, 4, 4>, nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same>, nn::GroupNormalization<2>,
+    nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<2, 1, nn::Same>,
     nn::Concatenate<nn::GlobalAveragePool2D, nn::GlobalMaxPool2D, nn::Sequential<nn::Flatten, nn::Softmax>>,
     nn::Dense<3>>;
 constexpr std::size_t rows = 6;  // per replica

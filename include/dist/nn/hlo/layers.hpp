@@ -30,6 +30,7 @@
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/unembed.hpp>
 
 namespace dist::nn {
 
@@ -291,6 +292,16 @@ struct Lowering<Embedding<Words, Width, Initializer>> {
     const X known = hlo::select(is_id, X{0}, X{dist::detail::quiet_nan<T>});
     const Y rows = hlo::take(table, ids.template as<std::int32_t>());
     return rows + detail::along_last_axis<Y>(known);
+  }
+};
+
+/// The lowering of nn::Unembed.
+template <class Name>
+struct Lowering<detail::UnembedOf<Name>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
+    const auto& [table] = parameters;
+    return arguments.of_factors(hlo::contract<X::rank - 1, 1>(arguments.factor(x), arguments.factor(table)));
   }
 };
 

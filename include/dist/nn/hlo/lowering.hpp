@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/index_range.hpp>
 #include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
@@ -132,9 +133,9 @@ template <class Net, std::size_t Index, class Arguments, class Parameters, class
     const hlo::Scope scope{concat("layer ", Index, " (", Bound::name, ")")};
     constexpr auto& kept = Layout<Kept, typename Net::Bound>::first;
     auto state_of_layer = tied<kept[Index], kept[Index + 1] - kept[Index]>(state);
-    constexpr std::size_t first = Net::first_parameter[Index];
+    constexpr IndexRange used = Net::template used_parameters<Index>;
     const auto y = Lowering<typename Bound::Layer>::template forward<Bound>(
-        arguments, x, copied<first, Net::first_parameter[Index + 1] - first>(parameters), state_of_layer);
+        arguments, x, copied<used.begin, used.size()>(parameters), state_of_layer);
     static_assert(std::same_as<std::remove_cv_t<decltype(y)>, TracedRows<X, typename Bound::Output>>,
                   "nn::Lowering<L>::forward must return one row of the layer's Output for each row of its input");
     return y;

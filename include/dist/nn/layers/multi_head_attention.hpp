@@ -55,13 +55,6 @@ struct AttentionGeometry {
 };
 
 namespace detail {
-template <class T>
-struct AddTo {
-  const T* from;
-  T* to;
-  DIST_HD void operator()(std::size_t i) const { to[i] += from[i]; }
-};
-
 /// Sets cosines and sines [length, width / 2, 2] of RotaryPositions.
 template <class T>
 struct RotationsOf {

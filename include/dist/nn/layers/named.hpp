@@ -112,7 +112,7 @@ struct NamedLayer<Name, L> {
   static_assert(!Name::value.empty(), "nn::Named needs a name of at least one character");
   template <class In>
   struct On {
-    using Group = typename BindLayers<In, Scoped<Name, L>>::Type;
+    using Group = typename BindLayers<std::tuple<>, In, Scoped<Name, L>>::Type;
     using Output = typename NetworkOn<In, L>::OutputShape;
   };
 };
