@@ -54,9 +54,11 @@ struct Block {
 
 constexpr std::size_t words = 128;  // at least the number of different characters
 
+/// The last layer multiplies by the vectors of the characters.
 template <std::size_t Context, std::size_t Channels, class... Blocks>
-using Gpt = nn::Sequential<nn::Input<Context>, nn::Embedding<words, Channels>, Blocks..., nn::LayerNormalization<>,
-                           nn::Dense<words>>;
+using Gpt =
+    nn::Sequential<nn::Input<Context>, nn::Named<"characters", nn::Embedding<words, Channels, nn::GlorotUniform>>,
+                   Blocks..., nn::LayerNormalization<>, nn::Unembed<"characters">>;
 // [/network]
 
 using SmallGpt = Gpt<64, 64, Block<4>, Block<4>>;
@@ -127,7 +129,7 @@ std::size_t batch_size() { return quick() ? 8 : 32; }
 template <class Net>
 void with_model(auto& strategy, const auto& use) {
   nn::Network<Net, Backend> net{strategy, /*seed=*/1};
-  nn::Model model{strategy, net, nn::AdamW{.learning_rate = quick() ? 3e-3F : 1e-3F, .weight_decay = 0.1F},
+  nn::Model model{strategy, net, nn::AdamW{.learning_rate = quick() ? 5e-3F : 1e-3F, .weight_decay = 0.1F},
                   nn::SparseCategoricalCrossentropy{}};
   use(model);
 }
