@@ -235,7 +235,7 @@ class Chain {
     input_gradient_rows_ = rows();
   }
 
-  /// True if a layer uses parameters, its own or that of an earlier layer.
+  /// True if a layer uses parameters of the layer or of an earlier layer.
   template <std::size_t Index>
   static constexpr bool has_parameters = Net::template used_parameters<Index>.size() > 0;
   /// True if a layer's `backward` has a form that writes no parameter gradient.
@@ -254,8 +254,8 @@ class Chain {
       return IndexRange{start(numbers.begin), start(numbers.end)};
     }
   }
-  /// True if a later layer uses the layer's parameters, too: its gradients are added to those of the later layer, whose
-  /// `backward` is earlier.
+  /// True if a later layer uses the same parameters. `backward` visits the later layer first, which overwrites the
+  /// gradients, and this layer adds to them.
   template <std::size_t Index>
   static constexpr bool adds_gradients = [] {
     if constexpr (Net::has_ties && has_parameters<Index>) {

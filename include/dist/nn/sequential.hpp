@@ -90,7 +90,7 @@ struct Prepend {
   using Type = typename Joined<typename GroupOf<First>::Type, Rest>::Type;
 };
 
-/// The layers that have a name of the program's.
+/// The layers named by the program.
 template <class Layers>
 struct NamedOf;
 template <class... Layers>
@@ -296,7 +296,8 @@ struct Sequential {
   /// True if a layer uses a parameter of an earlier one.
   static constexpr bool has_ties = OfLayers<typename Binding::Type>::has_ties;
 
-  /// The numbers of the parameters that layer `Index` uses: its own, or that of an earlier layer.
+  /// The numbers of the parameters that layer `Index` uses: the layer's parameters, or one parameter of an earlier
+  /// layer.
   template <std::size_t Index>
   static constexpr IndexRange used_parameters = [] {
     IndexRange used{first_parameter[Index], first_parameter[Index + 1]};

@@ -142,7 +142,7 @@ TEST_CASE("gradients of a tied table agree with central differences") {
   check_gradients<Twice>(2);
 }
 
-TEST_CASE("the gradient of a tied table is the sum of those of two tables") {
+TEST_CASE("a tied table gets the sum of the gradients of two separate tables") {
   using Apart = nn::Sequential<nn::Input<length>, nn::Named<"wte", nn::Embedding<words, width>>, nn::LearnedPositions<>,
                                nn::Residual<nn::Dense<width, nn::Tanh>>,
                                nn::Dense<words, nn::Linear, nn::GlorotUniform, nn::NoBias>>;
@@ -225,7 +225,7 @@ TEST_CASE("replicas train a tied table like one") {
   }
 }
 
-TEST_CASE("a tied table is trained beside layers whose gradients are not stored") {
+TEST_CASE("a tied table trains in a network with gradients that are not stored") {
   using Wide = nn::Sequential<nn::Input<length>, nn::Named<"wte", nn::Embedding<words, 12>>, nn::Dense<12, nn::Tanh>,
                               nn::Unembed<"wte">>;
   static_assert(!nn::OwnerComputedGradients<1>::stores<Wide::Layer<1>>);

@@ -16,6 +16,7 @@
 #include <dist/nn/geometry.hpp>
 #include <dist/nn/initializer.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/row.hpp>
 
 namespace dist::nn {
 
