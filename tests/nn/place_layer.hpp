@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <dist/core/tensor.hpp>
+#include <dist/nn/chain.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layout.hpp>
 #include <dist/nn/parameter.hpp>
@@ -17,6 +18,7 @@ template <class Layer, class In>
 class BoundLayer {
  public:
   using Bound = typename Layer::template On<In>;
+  using Operation = typename Bound::template Operation<dist::nn::Reference, double>;
 
   std::vector<double> forward(std::vector<double> x, std::vector<std::vector<double>> values = {}) {
     x_ = std::move(x);
@@ -29,7 +31,8 @@ class BoundLayer {
   /// Returns d loss / d x for d loss / d y after `forward`, and sets the parameters' gradients in `gradients`.
   std::vector<double> backward(std::vector<double> dy) {
     std::vector<double> dx(x_.size(), -99);
-    std::vector<double> all(values_.size(), -99);
+    constexpr bool adds = dist::nn::detail::AddsParameterGradients<Operation>;
+    std::vector<double> all(values_.size(), adds ? 0 : -99);
     operation_.template backward<true>(state_, batch(x_, In::shape()), views<const double>(values_), output(y_),
                                        output(dy), views<double>(all),
                                        dist::TensorView<double>{dx.data(), In::shape().stacked(rows())});
@@ -67,7 +70,7 @@ class BoundLayer {
   std::vector<double> y_;
   std::vector<double> values_;
   dist::nn::Reference::State state_;
-  typename Bound::template Operation<dist::nn::Reference, double> operation_;
+  Operation operation_;
 };
 
 }  // namespace dist_test

@@ -36,7 +36,7 @@
 ///
 /// Embedding<Words, Width, T>, for ids stored as numbers of type T:
 /// - `forward(state, ids, table, y)`;
-/// - `table_gradient(state, ids, dy, gradient)` overwrites the gradient.
+/// - `add_table_gradient(state, ids, dy, gradient)` adds to the gradient.
 ///
 /// Dropout<Numerator, Denominator, T>:
 /// - `forward(state, random, first, x, y)`: drops element i by number `first` + i of the stream
@@ -135,7 +135,7 @@ struct LacksOperation {
                 "nn::Reference or nn::OneDnn, derive yours from one of these, or use another layer");
   void forward(const auto&...) {}
   void input_gradient(const auto&...) {}
-  void table_gradient(const auto&...) {}
+  void add_table_gradient(const auto&...) {}
   void input_gradients(const auto&...) {}
 };
 

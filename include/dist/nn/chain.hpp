@@ -48,6 +48,12 @@ concept SkipsParameterGradients = requires {
   requires Operation::skips_parameter_gradients;
 };
 
+/// An operation that adds its parameter gradients to the old values.
+template <class Operation>
+concept AddsParameterGradients = requires {
+  requires Operation::adds_parameter_gradients;
+};
+
 /// The operations of consecutive layers, and the memory between them, which grows to the largest batch. `Net` is a
 /// Sequential. The caller owns the back end's state and queue.
 ///
@@ -272,7 +278,9 @@ class Chain {
   /// True if a layer writes gradients to scratch memory, because they are added to others, or the caller does not want
   /// them.
   template <std::size_t Index, bool ParameterGradients>
-  static constexpr bool uses_scratch = ParameterGradients ? adds_gradients<Index> : !skips_parameter_gradients<Index>;
+  static constexpr bool uses_scratch =
+      ParameterGradients ? adds_gradients<Index> && !AddsParameterGradients<OperationAt<Index>>
+                         : !skips_parameter_gradients<Index>;
 
   template <bool ParameterGradients>
   void reserve_scratch(const Queue& queue) {
@@ -372,6 +380,8 @@ class Chain {
     auto& operation = std::get<Index>(operations_);
     const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
     const auto of_parameters = layer_gradients<Index, ParameterGradients>(gradients);
+    if constexpr (ParameterGradients && AddsParameterGradients<OperationAt<Index>> && !adds_gradients<Index>)
+      for (const View<T>& each : of_parameters) queue_of<Backend>(state).fill(each.elements(), T{0});
     [[maybe_unused]] const auto run = [&](const auto&... context) {
       if constexpr (!ParameterGradients && skips_parameter_gradients<Index>) {
         operation.template backward<writes_dx, false>(context..., state, output(Index), layer_parameters,
@@ -391,7 +401,7 @@ class Chain {
     } else {
       run();
     }
-    if constexpr (ParameterGradients && adds_gradients<Index>) {
+    if constexpr (ParameterGradients && uses_scratch<Index, true>) {
       const auto sums = Net::template layer_parameters<Index, Where>(gradients);
       for (std::size_t which = 0; which < sums.size(); ++which)
         queue_of<Backend>(state).for_each({0, sums[which].size()},

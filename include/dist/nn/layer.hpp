@@ -48,6 +48,11 @@
 /// - `skips_parameter_gradients`: true. It then has `backward<input_gradient, parameter_gradients>(…)`, or heeds
 ///   `stores_bias_gradient` in its `fused_backward`.
 ///
+/// An Operation may add its parameter gradients to the old values. The network then sets them to 0 before the layer's
+/// `backward`, unless another layer that uses the same parameters has written gradients. The Operation has
+///
+/// - `adds_parameter_gradients`: true.
+///
 /// A layer whose input is ids instead of numbers has
 ///
 /// - `takes_ids`: true. A network that starts with such a layer has no input gradient.

@@ -29,7 +29,7 @@ class Embedding {
 
  public:
   void forward(const auto&...) {}
-  void table_gradient(const auto&...) {}
+  void add_table_gradient(const auto&...) {}
 };
 
 }  // namespace dist::nn::cuda

@@ -76,7 +76,7 @@ struct NumberIds {
     numbers[i] = static_cast<std::uint32_t>(i);
   }
 };
-/// Sums the gradient of a table row, at the first of its sorted ids. Ids out of range have none.
+/// Adds the slopes of a table row to its gradient, at the first of its sorted ids. Ids out of range have none.
 template <std::size_t Words, std::size_t Width, class T>
 struct AddSlopesOfRow {
   const std::uint32_t* rows;
@@ -90,7 +90,7 @@ struct AddSlopesOfRow {
     if (row == Words || (first > 0 && rows[first - 1] == row)) return;
     T sum{0};
     for (std::size_t i = first; i < ids && rows[i] == row; ++i) sum += dy[numbers[i] * Width + column];
-    gradient[row * Width + column] = sum;
+    gradient[row * Width + column] += sum;
   }
 };
 
@@ -111,10 +111,9 @@ class Embedding<Words, Width, T> {
                                                                  LookForUnknown<Words, T>{ids.data()}));
   }
 
-  /// Rows without an id in the batch get zeros.
-  void table_gradient(State& state, View<const T> ids, View<const T> dy, View<T> gradient) {
+  /// Adds to the gradient of the table. Rows without an id in the batch stay as they are.
+  void add_table_gradient(State& state, View<const T> ids, View<const T> dy, View<T> gradient) {
     const auto& queue = state.queue();
-    queue.fill(gradient.elements(), T{0});
     const std::size_t count = ids.size();
     if (count == 0) return;
     for (Memory<std::uint32_t>* memory : {&rows_, &numbers_, &sorted_rows_, &sorted_numbers_})

@@ -49,15 +49,18 @@ struct Embedding {
     template <class Backend, class T>
     class Operation {
      public:
+      static constexpr bool skips_parameter_gradients = true;
+      static constexpr bool adds_parameter_gradients = true;
+
       void forward(typename Backend::State& state, ViewOn<Backend, const T> ids,
                    const ParameterViewsOn<Backend, const T, 1>& weights, ViewOn<Backend, T> y) {
         kernel_.forward(state, ids, weights[0], y);
       }
-      template <bool InputGradient>
+      template <bool InputGradient, bool ParameterGradients = true>
       void backward(typename Backend::State& state, ViewOn<Backend, const T> ids,
                     const ParameterViewsOn<Backend, const T, 1>&, ViewOn<Backend, const T>, ViewOn<Backend, T> dy,
                     const ParameterViewsOn<Backend, T, 1>& gradients, ViewOn<Backend, T> dx) {
-        kernel_.table_gradient(state, ids, dy, gradients[0]);
+        if constexpr (ParameterGradients) kernel_.add_table_gradient(state, ids, dy, gradients[0]);
         if constexpr (InputGradient) detail::queue_of<Backend>(state).fill(dx.elements(), T{0});
       }
 

@@ -116,10 +116,9 @@ class Embedding {
       std::copy_n(table.data() + row_of(ids.data()[i], i) * Width, Width, y.data() + i * Width);
   }
 
-  /// Overwrites the gradient of the whole table, with 0 for unused rows.
+  /// Adds to the gradient of the table.
   template <class State>
-  void table_gradient(State&, TensorView<const T> ids, TensorView<const T> dy, TensorView<T> gradient) {
-    std::fill_n(gradient.data(), gradient.size(), T{0});
+  void add_table_gradient(State&, TensorView<const T> ids, TensorView<const T> dy, TensorView<T> gradient) {
     for (std::size_t i = 0; i < ids.size(); ++i)
       add(dy.data() + i * Width, gradient.data() + row_of(ids.data()[i], i) * Width, Width);
   }
