@@ -130,6 +130,12 @@ TEST_CASE("onnxruntime agrees with groups, paddings, strides, and pools across t
       "input FLOAT ['batch', 9, 7, 4] -> output FLOAT ['batch', 4, 3, 12]\n");
 }
 
+TEST_CASE("onnxruntime agrees with convolutions of sequences") {
+  check<nn::Sequential<nn::Input<11, 3>, nn::Conv1D<6, 4, nn::Relu, 2, nn::Same>,
+                       nn::Conv1D<4, 3, nn::Tanh, 1, nn::Pad<2, 0>, nn::GlorotUniform, nn::NoBias>>>(
+      "input FLOAT ['batch', 11, 3] -> output FLOAT ['batch', 6, 4]\n");
+}
+
 TEST_CASE("onnxruntime agrees with activations") {
   check<nn::Sequential<nn::Input<6>, nn::Dense<8, nn::LeakyRelu<30>>, nn::Dense<8, nn::Elu<1, 2>>,
                        nn::Dense<8, nn::Softplus>, nn::Dense<8, nn::HardSilu>, nn::Dense<8, nn::GeluTanh>>>(

@@ -132,6 +132,16 @@ TEST_CASE("a tied table is one tensor of the graph") {
   CHECK(Wire{graph.strings(1)[2]}.strings(1)[0] == "wte/embeddings");
 }
 
+TEST_CASE("a Conv along one axis has a kernel [filters, channels, window]") {
+  const Wire graph = graph_of<nn::Sequential<nn::Input<7, 3>, nn::Conv1D<5, 2, nn::Linear, 2, nn::Same>>>();
+  CHECK(operators_in(graph) == Strings{"Transpose", "Conv", "Transpose"});
+  const Wire kernel{graph.strings(5)[0]};
+  CHECK(kernel.bytes(8) == "conv1d/kernel");
+  std::vector<std::uint64_t> extents;
+  for (const auto& field : kernel.all(1)) extents.push_back(field.value);
+  CHECK(extents == std::vector<std::uint64_t>{5, 3, 2});
+}
+
 TEST_CASE("dropout adds no operator, and consumes its state") {
   using Net = nn::Sequential<nn::Input<3>, nn::Dropout<50>, nn::BatchNormalization<>>;
   const Wire graph = graph_of<Net>();

@@ -97,33 +97,47 @@ struct ImageGeometry {
   static constexpr std::size_t channels = Image::template extent<2>;  ///< extent of the last axis
 };
 
+/// The image [1, length, channels] of a sequence [length, channels].
+template <class Sequence>
+struct SequenceImage;
+template <std::size_t Length, std::size_t Channels>
+struct SequenceImage<StaticShape<Length, Channels>> {
+  using Type = StaticShape<1, Length, Channels>;
+};
+
 /// Square windows sliding over an image, for convolution and pooling. `Image` is the StaticShape [height, width,
-/// channels].
-template <class Image, std::size_t Window, std::size_t Stride, class Padding>
+/// channels]. If `IsSequence`, it is [1, length, channels], and windows have the height 1, without padding.
+template <class Image, std::size_t Window, std::size_t Stride, class Padding, bool IsSequence = false>
 struct WindowGeometry {
  private:
-  static constexpr std::size_t after(std::size_t extent, std::size_t outputs, std::size_t before) {
-    const std::size_t reached = (outputs - 1) * Stride + Window;
+  using PaddingOfRows = std::conditional_t<IsSequence, Valid, Padding>;
+  static constexpr std::size_t after(std::size_t extent, std::size_t size, std::size_t outputs, std::size_t before) {
+    const std::size_t reached = (outputs - 1) * Stride + size;
     return reached > extent + before ? reached - extent - before : 0;
   }
 
  public:
-  static constexpr std::size_t height = Image::template extent<0>;    ///< of the image
-  static constexpr std::size_t width = Image::template extent<1>;     ///< of the image
-  static constexpr std::size_t channels = Image::template extent<2>;  ///< of the image
-  static constexpr std::size_t window = Window;                       ///< height and width of a window
-  static constexpr std::size_t stride = Stride;                       ///< distance of windows
-  static constexpr std::size_t output_height = Padding::output(height, window, stride);  ///< windows from top to bottom
-  static constexpr std::size_t output_width = Padding::output(width, window, stride);    ///< windows from left to right
-  static constexpr std::size_t pad_top = Padding::before(height, window, stride);        ///< zeros before the first row
+  static constexpr bool is_sequence = IsSequence;                        ///< true: the image has one row, a sequence
+  static constexpr std::size_t height = Image::template extent<0>;       ///< of the image
+  static constexpr std::size_t width = Image::template extent<1>;        ///< of the image
+  static constexpr std::size_t channels = Image::template extent<2>;     ///< of the image
+  static constexpr std::size_t window = Window;                          ///< width of a window
+  static constexpr std::size_t window_height = IsSequence ? 1 : Window;  ///< height of a window
+  static constexpr std::size_t stride = Stride;                          ///< distance of windows
+  /// Windows from top to bottom.
+  static constexpr std::size_t output_height = PaddingOfRows::output(height, window_height, stride);
+  static constexpr std::size_t output_width = Padding::output(width, window, stride);  ///< windows from left to right
+  /// Zeros before the first row.
+  static constexpr std::size_t pad_top = PaddingOfRows::before(height, window_height, stride);
   static constexpr std::size_t pad_left = Padding::before(width, window, stride);  ///< zeros before the first column
 
   /// Zeros after the last row and column.
-  static constexpr std::size_t pad_bottom = after(height, output_height, pad_top);
-  static constexpr std::size_t pad_right = after(width, output_width, pad_left);  ///< zeros after the last column
+  static constexpr std::size_t pad_bottom = after(height, window_height, output_height, pad_top);
+  static constexpr std::size_t pad_right =
+      after(width, window, output_width, pad_left);  ///< zeros after the last column
 
   /// True if each window covers an element of the image, which pooling requires.
-  static constexpr bool windows_reach_image = pad_top < window && pad_left < window &&
+  static constexpr bool windows_reach_image = pad_top < window_height && pad_left < window &&
                                               (output_height - 1) * stride < height + pad_top &&
                                               (output_width - 1) * stride < width + pad_left;
 
@@ -135,10 +149,10 @@ struct WindowGeometry {
 
 /// A convolution. Channels and filters are divided into consecutive `groups`; filters see their group's channels.
 template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
-          class ActivationFunction, std::size_t Groups = 1, bool HasBias = true>
-struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+          class ActivationFunction, std::size_t Groups = 1, bool HasBias = true, bool IsSequence = false>
+struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding, IsSequence> {
  private:
-  using Windows = WindowGeometry<Image, Window, Stride, Padding>;
+  using Windows = WindowGeometry<Image, Window, Stride, Padding, IsSequence>;
 
  public:
   /// The activation that the kernel applies.
@@ -166,14 +180,15 @@ struct ExcludePadding {};
 struct CountPadding {};
 
 /// A pooling layer. `Counting` is ExcludePadding or CountPadding.
-template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid, class Counting = ExcludePadding>
-struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding> {
+template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid, class Counting = ExcludePadding,
+          bool IsSequence = false>
+struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding, IsSequence> {
   /// True if the mean of a window counts padding as zeros.
   static constexpr bool counts_padding = std::is_same_v<Counting, CountPadding>;
 
   /// Returns the number of elements in the mean of a window that covers `rows` x `columns` elements of the image.
   [[nodiscard]] static DIST_HD constexpr std::size_t counted(std::size_t rows, std::size_t columns) {
-    return counts_padding ? Window * Window : rows * columns;
+    return counts_padding ? PoolGeometry::window_height * Window : rows * columns;
   }
 };
 

@@ -25,6 +25,7 @@
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
 #include <dist/nn/layers/concatenate.hpp>
+#include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
@@ -131,9 +132,14 @@ template <std::size_t... Number>
 /// Returns the attributes of a window geometry.
 template <class Geometry>
 [[nodiscard]] std::vector<Attribute> attributes_of_windows() {
-  return {{"kernel_shape", numbers<Geometry::window, Geometry::window>()},
-          {"strides", numbers<Geometry::stride, Geometry::stride>()},
-          {"pads", numbers<Geometry::pad_top, Geometry::pad_left, Geometry::pad_bottom, Geometry::pad_right>()}};
+  if constexpr (Geometry::is_sequence)
+    return {{"kernel_shape", numbers<Geometry::window>()},
+            {"strides", numbers<Geometry::stride>()},
+            {"pads", numbers<Geometry::pad_left, Geometry::pad_right>()}};
+  else
+    return {{"kernel_shape", numbers<Geometry::window, Geometry::window>()},
+            {"strides", numbers<Geometry::stride, Geometry::stride>()},
+            {"pads", numbers<Geometry::pad_top, Geometry::pad_left, Geometry::pad_bottom, Geometry::pad_right>()}};
 }
 
 /// Adds an operator on images, with channels first.
@@ -142,21 +148,25 @@ template <class Geometry>
 /// Adds a pooling with one result per channel.
 [[nodiscard]] Value add_global_pool(Graph& graph, const Value& x, std::string_view op);
 
-/// Adds a convolution, whose kernel is [window, window, channels of a group, filters].
+/// Adds a convolution, whose kernel is [window, window, channels of a group, filters], or [window, channels, filters]
+/// for sequences.
 template <class Bound, class Function, class Weights>
 [[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights) {
   using Geometry = typename Bound::Geometry;
   using T = typename Weights::Element;
-  constexpr std::array<std::size_t, 4> filters_first{3, 2, 0, 1};
+  constexpr std::array<std::size_t, 3> filters_first{2, 1, 0};
   const auto kernel = weights.parameters.next();
-  const Tensor<T> filters = transpose(
-      TensorView<const T>{kernel.values.data(),
-                          Shape{Geometry::window, Geometry::window, Geometry::group_channels, Geometry::filters}},
-      std::span<const std::size_t>{filters_first});
+  const Tensor<T> filters =
+      transpose(TensorView<const T>{kernel.values.data(), Shape{Geometry::window_height * Geometry::window,
+                                                                Geometry::group_channels, Geometry::filters}},
+                std::span<const std::size_t>{filters_first});
+  const Shape shape = Geometry::is_sequence
+                          ? filters.shape()
+                          : Shape{Geometry::filters, Geometry::group_channels, Geometry::window, Geometry::window};
   Value y = graph.channels_first(x);
   auto attributes = attributes_of_windows<Geometry>();
   attributes.push_back({"group", static_cast<std::int64_t>(Geometry::groups)});
-  std::vector<std::string> inputs{y.name, graph.parameter(kernel.name, TensorView<const T>{filters})};
+  std::vector<std::string> inputs{y.name, graph.parameter(kernel.name, TensorView<const T>{filters.data(), shape})};
   if constexpr (Geometry::has_bias) inputs.push_back(add_parameter(graph, weights.parameters.next()));
   y.name = graph.node("Conv", inputs, attributes);
   return activated<Function, T>(graph, y);
@@ -294,6 +304,15 @@ struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> 
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
 struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    return detail::add_convolution<Bound, Function>(graph, x, weights);
+  }
+};
+/// Conv along one axis.
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer>
+struct Operator<nn::Conv1D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     return detail::add_convolution<Bound, Function>(graph, x, weights);

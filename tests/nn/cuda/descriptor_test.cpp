@@ -18,7 +18,7 @@ TEST_CASE("a descriptor is destroyed exactly once, after moves and after failure
     CHECK(first.get() == nullptr);
     CHECK(second.get() != nullptr);
     first = std::move(second);
-    const cudnn::FilterDescriptor kernels = cudnn::kernels(8, 3, 3);
+    const cudnn::FilterDescriptor kernels = cudnn::kernels(8, 3, 3, 3);
     const cudnn::ConvolutionDescriptor correlation = cudnn::correlation(1, 0, 2, 1, CUDNN_FMA_MATH);
     CHECK(fake_cudnn::live_descriptors() == 3);
     fake_cuda::fail_call("cudnnSetConvolutionMathType", cudaErrorMemoryAllocation);

@@ -34,6 +34,12 @@ TEST_CASE("convolutions in programs and their gradients match the plain loops") 
   dist_test::check_emitted<Net>({{3}});
 }
 
+TEST_CASE("convolutions of sequences match the plain loops in programs") {
+  using Net = nn::Sequential<nn::Input<11, 3>, nn::Conv1D<6, 4, nn::Relu, 2, nn::Same>,
+                             nn::Conv1D<4, 3, nn::Tanh, 1, nn::Pad<2, 0>, nn::GlorotUniform, nn::NoBias>>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
 TEST_CASE("layers without bias, and dense layers on several axes, match the plain loops in programs") {
   using Net =
       nn::Sequential<nn::Input<5, 4, 2>, nn::Conv2D<3, 2, nn::Relu, 1, nn::Valid, nn::GlorotUniform, nn::NoBias>,

@@ -72,7 +72,7 @@ template <class Geometry, class T>
 class Conv2D {
   using G = Geometry;
   using Padded = PaddedImages<Geometry>;
-  static constexpr std::size_t taps = G::window * G::window * G::group_channels;
+  static constexpr std::size_t taps = G::window_height * G::window * G::group_channels;
   static constexpr std::size_t kernel_size = taps * G::filters;
   static constexpr std::size_t padded_size = Padded::height * Padded::width * G::channels;
   static_assert(kernel_size <= 0x7fffffff && padded_size <= 0x7fffffff &&
@@ -123,7 +123,7 @@ class Conv2D {
     Tensors(std::size_t rows, cudnnMathType_t math)
         : images(cuda::images(count(rows), count(Padded::height), count(Padded::width), count(G::channels))),
           outputs(cuda::images(count(rows), count(G::output_height), count(G::output_width), count(G::filters))),
-          kernel(kernels(count(G::filters), count(G::window), count(G::group_channels))),
+          kernel(kernels(count(G::filters), count(G::window_height), count(G::window), count(G::group_channels))),
           convolution(correlation(count(G::pad_top), count(G::pad_left), count(G::stride), count(G::groups), math)) {}
     TensorDescriptor images, outputs;
     FilterDescriptor kernel;

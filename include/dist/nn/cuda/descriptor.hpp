@@ -38,11 +38,11 @@ using ConvolutionDescriptor =
       cudnnSetTensor4dDescriptor(made.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, count, channels, height, width));
   return made;
 }
-/// Float kernels [filters, window, window, channels per group]; cuDNN has no layout with the filters innermost.
-[[nodiscard]] inline FilterDescriptor kernels(int filters, int window, int channels) {
+/// Float kernels [filters, height, width, channels per group]; cuDNN has no layout with the filters innermost.
+[[nodiscard]] inline FilterDescriptor kernels(int filters, int height, int width, int channels) {
   FilterDescriptor made;
   DIST_CUDNN_CHECK(
-      cudnnSetFilter4dDescriptor(made.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, filters, channels, window, window));
+      cudnnSetFilter4dDescriptor(made.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, filters, channels, height, width));
   return made;
 }
 /// A correlation in float with symmetric padding.

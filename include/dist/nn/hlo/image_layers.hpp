@@ -13,6 +13,7 @@
 #include <dist/hlo/windows.hpp>
 #include <dist/nn/hlo/dense.hpp>
 #include <dist/nn/hlo/lowering.hpp>
+#include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
@@ -23,18 +24,25 @@ namespace detail {
 
 /// A WindowGeometry's windows along rows and columns.
 template <class Geometry>
-using WindowsOfRows = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_top, Geometry::pad_bottom>;
+using WindowsOfRows = hlo::Windows<Geometry::window_height, Geometry::stride, Geometry::pad_top, Geometry::pad_bottom>;
 template <class Geometry>
 using WindowsOfColumns = hlo::Windows<Geometry::window, Geometry::stride, Geometry::pad_left, Geometry::pad_right>;
 
-/// Correlates images with kernels, then applies the bias of `parameters` and the activation.
-template <class Function, class Geometry, class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel,
-          class Parameters>
-[[nodiscard]] auto convolved(const Arguments& arguments, X x, Kernel kernel, const Parameters& parameters) {
-  const auto products = hlo::convolution<WindowsOfRows<Geometry>, WindowsOfColumns<Geometry>>(arguments.factor(x),
-                                                                                              arguments.factor(kernel));
-  return finished_products<typename Applied<Function>::Type>(arguments, products, parameters);
-}
+/// Correlates images with kernels, then applies the bias and the activation.
+struct LoweredConvolution {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
+    using G = typename Bound::Geometry;
+    const auto images = reshaped_rows(x, typename G::Input{});
+    // The kernels of a group are already contiguous.
+    const auto kernel =
+        hlo::reshape<G::window_height, G::window, G::group_channels, G::filters>(std::get<0>(parameters));
+    const auto products =
+        hlo::convolution<WindowsOfRows<G>, WindowsOfColumns<G>>(arguments.factor(images), arguments.factor(kernel));
+    return reshaped_rows(finished_products<typename Bound::Activation>(arguments, products, parameters),
+                         typename Bound::Output{});
+  }
+};
 
 template <class Geometry, class Op, hlo::TracedArray X>
 [[nodiscard]] auto pooled(Op op, X x) {
@@ -46,24 +54,20 @@ template <class Geometry, class Op, hlo::TracedArray X>
 /// The lowering of nn::Conv2D.
 template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
           class KernelInitializer, class BiasInitializer, std::size_t Groups>
-struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>> {
-  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
-    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, std::get<0>(parameters), parameters);
-  }
-};
+struct Lowering<Conv2D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer, Groups>>
+    : detail::LoweredConvolution {};
 
 /// The lowering of nn::DepthwiseConv2D.
 template <std::size_t Window, class Function, std::size_t Stride, class Padding, std::size_t Multiplier,
           class KernelInitializer, class BiasInitializer>
-struct Lowering<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>> {
-  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
-  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
-    // One group per channel, whose kernels are already contiguous.
-    const auto kernel = hlo::reshape<Window, Window, 1, Bound::channels * Multiplier>(std::get<0>(parameters));
-    return detail::convolved<Function, typename Bound::Geometry>(arguments, x, kernel, parameters);
-  }
-};
+struct Lowering<DepthwiseConv2D<Window, Function, Stride, Padding, Multiplier, KernelInitializer, BiasInitializer>>
+    : detail::LoweredConvolution {};
+
+/// The lowering of nn::Conv1D.
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer>
+struct Lowering<Conv1D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer>>
+    : detail::LoweredConvolution {};
 
 /// The lowering of nn::MaxPool2D.
 template <std::size_t Window, std::size_t Stride, class Padding>
@@ -83,7 +87,7 @@ struct Lowering<AveragePool2D<Window, Stride, Padding, Counting>> {
     using T = typename X::Element;
     const auto sums = detail::pooled<G>(sum, x);
     if constexpr (G::counts_padding) {
-      return sums / static_cast<T>(G::window * G::window);
+      return sums / static_cast<T>(G::window_height * G::window);
     } else {
       using Y = std::remove_const_t<decltype(sums)>;
       // XLA counts a window's elements inside the image at compile time.

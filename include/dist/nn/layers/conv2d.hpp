@@ -13,6 +13,30 @@
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layers/kernel_operation.hpp>
 
+namespace dist::nn::detail {
+
+/// nn::Conv1D or nn::Conv2D with this geometry; `Kernel` are the extents of the kernel before [channels, filters].
+template <class GeometryType, class Function, class KernelInitializer, class BiasInitializer, std::size_t... Kernel>
+struct BoundConvolution {
+  using Geometry = GeometryType;
+  using Activation = Function;
+  static constexpr auto parameters =
+      kernel_and_bias<Geometry>(Shape{Kernel..., Geometry::group_channels, Geometry::filters}, Geometry::filters);
+  static constexpr bool is_view = false;
+
+  template <std::size_t Which, class T>
+  static void initialize(TensorView<T> view, RandomStream stream) {
+    using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
+    constexpr std::size_t taps = (Kernel * ...);
+    Initializer::fill(view, Fans{taps * Geometry::group_channels, taps * Geometry::filters}, stream);
+  }
+
+  template <class Backend, class T>
+  using Operation = KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Geometry, Function, T>;
+};
+
+}  // namespace dist::nn::detail
+
 namespace dist::nn {
 
 /// A convolution by `Filters` square kernels, with bias and activation, on rows [height, width, channels]; kernel
@@ -32,17 +56,21 @@ struct Conv2D {
                 "nn::Conv2D divides its filters into groups of equal size: give a number of filters that is a multiple "
                 "of the number of groups");
 
+  /// The StaticShape of an input row; another image after a failed assertion.
+  template <class In>
+  using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
+  /// The sizes for rows of shape `In`.
+  template <class In>
+  using GeometryOn = Conv2DGeometry<Image<In>, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>,
+                                    Groups, detail::has_bias<BiasInitializer>>;
+
   /// The bound layer.
   template <class In>
-  struct On {
+  struct On : detail::BoundConvolution<GeometryOn<In>, Activation, KernelInitializer, BiasInitializer, Window, Window> {
+    using Geometry = GeometryOn<In>;
     static_assert(In::rank == 3,
                   "nn::Conv2D takes rows [height, width, channels], but its input has a different number of axes: "
                   "change nn::Input, or put nn::Reshape before it");
-    // Prevents further errors after a failed assertion.
-    /// The StaticShape of an input row; another image after a failed assertion.
-    using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, Groups>>;
-    using Geometry = Conv2DGeometry<Image, Filters, Window, Stride, Padding, detail::ActivationOfKernel<Activation>,
-                                    Groups, detail::has_bias<BiasInitializer>>;
     static_assert(
         Geometry::channels % Groups == 0,
         "nn::Conv2D divides the channels of its input into groups of equal size: give a number of groups that "
@@ -53,19 +81,6 @@ struct Conv2D {
     using Layer = Conv2D;
     using Output = typename Geometry::Output;
     static constexpr std::string_view name = "conv2d";
-    static constexpr auto parameters =
-        detail::kernel_and_bias<Geometry>(Shape{Window, Window, Geometry::group_channels, Filters}, Filters);
-    static constexpr bool is_view = false;
-
-    template <std::size_t Which, class T>
-    static void initialize(TensorView<T> view, RandomStream stream) {
-      using Initializer = std::conditional_t<Which == 0, KernelInitializer, BiasInitializer>;
-      Initializer::fill(view, Fans{Window * Window * Geometry::group_channels, Window * Window * Filters}, stream);
-    }
-
-    template <class Backend, class T>
-    using Operation =
-        detail::KernelOperation<Backend, typename Backend::template Conv2D<Geometry, T>, Geometry, Activation, T>;
   };
 };
 

@@ -81,7 +81,8 @@ void compute_input_gradient(State& state, Compiled& compiled, const DenseSizes& 
 void compute_bias_gradient(const DenseSizes& sizes, std::size_t rows, const BFloat16* dy, float* bias_gradient);
 
 struct Conv2DSizes {
-  std::size_t channels, height, width, filters, output_height, output_width, groups, window, stride;
+  std::size_t channels, height, width, filters, output_height, output_width, groups;
+  std::size_t window_height, window, stride;
   std::size_t pad_top, pad_left, pad_bottom, pad_right;
   bool has_bias;
   std::string (*describe)();

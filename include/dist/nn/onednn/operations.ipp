@@ -147,9 +147,9 @@ DIST_INLINE void compute_bias_gradient(const DenseSizes& sizes, std::size_t rows
 }
 
 [[nodiscard]] DIST_INLINE Dims kernel_dims(const Conv2DSizes& sizes) {
-  const Dim window = dim(sizes.window);
-  if (sizes.groups == 1) return {dim(sizes.filters), dim(sizes.channels), window, window};
-  return {dim(sizes.groups), dim(sizes.filters / sizes.groups), dim(sizes.channels / sizes.groups), window, window};
+  const Dim height = dim(sizes.window_height), width = dim(sizes.window);
+  if (sizes.groups == 1) return {dim(sizes.filters), dim(sizes.channels), height, width};
+  return {dim(sizes.groups), dim(sizes.filters / sizes.groups), dim(sizes.channels / sizes.groups), height, width};
 }
 [[nodiscard]] DIST_INLINE Descriptor plain_kernel(const Conv2DSizes& sizes, Number number) {
   return tensor(kernel_dims(sizes), sizes.groups == 1 ? Tag::hwio : Tag::hwigo, number);

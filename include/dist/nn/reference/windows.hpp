@@ -17,7 +17,7 @@ void for_each_tap(Visit&& visit) {
   using G = Geometry;
   for (std::size_t row = 0; row < G::output_height; ++row)
     for (std::size_t column = 0; column < G::output_width; ++column)
-      for (std::size_t down = 0; down < G::window; ++down)
+      for (std::size_t down = 0; down < G::window_height; ++down)
         for (std::size_t right = 0; right < G::window; ++right) {
           // Above and left of the image these wrap around, out of range.
           const std::size_t in_row = row * G::stride + down - G::pad_top;
