@@ -28,6 +28,7 @@
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/unembed.hpp>
+#include <dist/nn/layers/up_sampling2d.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/loss_scale.hpp>
 #include <dist/nn/losses/average_loss.hpp>

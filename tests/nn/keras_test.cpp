@@ -10,6 +10,7 @@
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/activate.hpp>
+#include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
@@ -17,6 +18,7 @@
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
+#include <dist/nn/layers/up_sampling2d.hpp>
 
 #include <doctest/doctest.h>
 
@@ -58,6 +60,17 @@ void check(const List& y, const List& dx, const std::vector<List>& gradients = {
 }
 
 }  // namespace
+
+TEST_CASE("Conv1D agrees with Keras") {
+  check<nn::Conv1D<3, 3, nn::Linear, 2>, dist::StaticShape<8, 2>>(keras::conv1d_y, keras::conv1d_dx,
+                                                                  {keras::conv1d_gradient_0, keras::conv1d_gradient_1});
+  check<nn::Conv1D<2, 4, nn::Linear, 2, nn::Same>, dist::StaticShape<7, 3>>(
+      keras::conv1d_same_y, keras::conv1d_same_dx, {keras::conv1d_same_gradient_0, keras::conv1d_same_gradient_1});
+}
+
+TEST_CASE("UpSampling2D agrees with Keras") {
+  check<nn::UpSampling2D<3>, dist::StaticShape<2, 3, 2>>(keras::up_sampling2d_y, keras::up_sampling2d_dx);
+}
 
 TEST_CASE("Conv2D and DepthwiseConv2D agree with Keras") {
   using Image = dist::StaticShape<6, 5, 2>;

@@ -136,6 +136,11 @@ TEST_CASE("onnxruntime agrees with convolutions of sequences") {
       "input FLOAT ['batch', 11, 3] -> output FLOAT ['batch', 6, 4]\n");
 }
 
+TEST_CASE("onnxruntime agrees with repeated pixels") {
+  check<nn::Sequential<nn::Input<3, 2, 2>, nn::UpSampling2D<2>, nn::Conv2D<3, 2>, nn::UpSampling2D<3>>>(
+      "input FLOAT ['batch', 3, 2, 2] -> output FLOAT ['batch', 15, 9, 3]\n");
+}
+
 TEST_CASE("onnxruntime agrees with activations") {
   check<nn::Sequential<nn::Input<6>, nn::Dense<8, nn::LeakyRelu<30>>, nn::Dense<8, nn::Elu<1, 2>>,
                        nn::Dense<8, nn::Softplus>, nn::Dense<8, nn::HardSilu>, nn::Dense<8, nn::GeluTanh>>>(

@@ -179,15 +179,19 @@ struct ExcludePadding {};
 /// The mean of a window counts padding as zeros: PyTorch's `count_include_pad`.
 struct CountPadding {};
 
-/// A pooling layer. `Counting` is ExcludePadding or CountPadding.
+/// The sum of a window, in place of its mean.
+struct SumOfWindow {};
+
+/// A pooling layer. `Counting` is ExcludePadding, CountPadding or SumOfWindow.
 template <class Image, std::size_t Window, std::size_t Stride, class Padding = Valid, class Counting = ExcludePadding,
           bool IsSequence = false>
 struct PoolGeometry : WindowGeometry<Image, Window, Stride, Padding, IsSequence> {
   /// True if the mean of a window counts padding as zeros.
   static constexpr bool counts_padding = std::is_same_v<Counting, CountPadding>;
 
-  /// Returns the number of elements in the mean of a window that covers `rows` x `columns` elements of the image.
+  /// Returns the divisor in the mean of a window that covers `rows` x `columns` elements of the image.
   [[nodiscard]] static DIST_HD constexpr std::size_t counted(std::size_t rows, std::size_t columns) {
+    if constexpr (std::is_same_v<Counting, SumOfWindow>) return 1;
     return counts_padding ? PoolGeometry::window_height * Window : rows * columns;
   }
 };

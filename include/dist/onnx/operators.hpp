@@ -38,6 +38,7 @@
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/unembed.hpp>
+#include <dist/nn/layers/up_sampling2d.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/onnx/graph.hpp>
 
@@ -345,6 +346,18 @@ struct Operator<nn::AveragePool2D<Window, Stride, Padding, Counting>> {
     auto attributes = detail::attributes_of_windows<typename Bound::Geometry>();
     if constexpr (Bound::Geometry::counts_padding) attributes.push_back({"count_include_pad", std::int64_t{1}});
     return detail::add_on_images(graph, x, "AveragePool", attributes);
+  }
+};
+/// Resize; by default to the nearest pixel.
+template <std::size_t Size>
+struct Operator<nn::UpSampling2D<Size>> {
+  template <class Bound>
+  static Value add(Graph& graph, const Value& x, auto&) {
+    constexpr std::array<float, 4> scales{1, 1, Size, Size};
+    Value y = graph.channels_first(x);
+    const std::string factors = graph.constant("scales", TensorView<const float>{scales.data(), Shape{4}});
+    y.name = graph.node("Resize", {y.name, "", factors});
+    return y;
   }
 };
 /// GlobalAveragePool.

@@ -17,6 +17,7 @@
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/up_sampling2d.hpp>
 
 namespace dist::nn {
 
@@ -95,6 +96,17 @@ struct Lowering<AveragePool2D<Window, Stride, Padding, Counting>> {
       const auto counts = hlo::reshape<G::output_height, G::output_width>(detail::pooled<G>(sum, one));
       return sums / hlo::broadcast<Y, 1, 2>(counts);
     }
+  }
+};
+
+/// The lowering of nn::UpSampling2D.
+template <std::size_t Size>
+struct Lowering<UpSampling2D<Size>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments&, X x, const Parameters&, State&) {
+    constexpr auto e = X::extents;
+    using Copies = hlo::Traced<typename X::Element, e[0], e[1], Size, e[2], Size, e[3]>;
+    return detail::reshaped_rows(hlo::broadcast<Copies, 0, 1, 3, 5>(x), typename Bound::Output{});
   }
 };
 
