@@ -16,6 +16,7 @@
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/conv2d_transpose.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/dropout.hpp>

@@ -12,6 +12,7 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/conv2d_transpose.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
@@ -66,6 +67,18 @@ TEST_CASE("Conv1D agrees with Keras") {
                                                                   {keras::conv1d_gradient_0, keras::conv1d_gradient_1});
   check<nn::Conv1D<2, 4, nn::Linear, 2, nn::Same>, dist::StaticShape<7, 3>>(
       keras::conv1d_same_y, keras::conv1d_same_dx, {keras::conv1d_same_gradient_0, keras::conv1d_same_gradient_1});
+}
+
+TEST_CASE("Conv2DTranspose agrees with Keras") {
+  check<nn::Conv2DTranspose<3, 3, nn::Linear, 2>, dist::StaticShape<3, 2, 2>>(
+      keras::conv2d_transpose_y, keras::conv2d_transpose_dx,
+      {keras::conv2d_transpose_gradient_0, keras::conv2d_transpose_gradient_1});
+  check<nn::Conv2DTranspose<2, 3, nn::Linear, 2, nn::Same>, dist::StaticShape<3, 4, 2>>(
+      keras::conv2d_transpose_same_y, keras::conv2d_transpose_same_dx,
+      {keras::conv2d_transpose_same_gradient_0, keras::conv2d_transpose_same_gradient_1});
+  check<nn::Conv2DTranspose<2, 2, nn::Linear, 3>, dist::StaticShape<2, 3, 1>>(
+      keras::conv2d_transpose_narrow_y, keras::conv2d_transpose_narrow_dx,
+      {keras::conv2d_transpose_narrow_gradient_0, keras::conv2d_transpose_narrow_gradient_1});
 }
 
 TEST_CASE("UpSampling2D agrees with Keras") {

@@ -141,6 +141,13 @@ TEST_CASE("onnxruntime agrees with repeated pixels") {
       "input FLOAT ['batch', 3, 2, 2] -> output FLOAT ['batch', 15, 9, 3]\n");
 }
 
+TEST_CASE("onnxruntime agrees with transposed convolutions") {
+  check<nn::Sequential<nn::Input<3, 4, 2>, nn::Conv2DTranspose<3, 3, nn::Tanh, 2, nn::Same>,
+                       nn::Conv2DTranspose<2, 2, nn::Relu, 1, nn::Valid, nn::GlorotUniform, nn::NoBias>,
+                       nn::Conv2DTranspose<2, 1, nn::Linear, 2>>>(
+      "input FLOAT ['batch', 3, 4, 2] -> output FLOAT ['batch', 14, 18, 2]\n");
+}
+
 TEST_CASE("onnxruntime agrees with activations") {
   check<nn::Sequential<nn::Input<6>, nn::Dense<8, nn::LeakyRelu<30>>, nn::Dense<8, nn::Elu<1, 2>>,
                        nn::Dense<8, nn::Softplus>, nn::Dense<8, nn::HardSilu>, nn::Dense<8, nn::GeluTanh>>>(

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <utility>
 
 #include <dist/hlo/operations.hpp>
 #include <dist/hlo/windows.hpp>
@@ -12,6 +14,8 @@ namespace untyped {
 /// Correlates images [N, ..., C] with kernels [..., C / groups, F]; returns [N, ..., F]. `windows` has one entry per
 /// spatial axis. Shapes determine the number of groups.
 [[nodiscard]] Value convolution(Value images, Value kernels, const WindowAxes& windows);
+/// Returns the gradient of images of this shape, if `y` is the gradient of their convolution in one group.
+[[nodiscard]] Value transposed_convolution(const Shape& images, Value kernels, Value y, const WindowAxes& windows);
 
 }  // namespace untyped
 
@@ -38,6 +42,15 @@ template <class... Along, class T, std::size_t... Images, std::size_t... Kernels
       "hlo::convolution needs groups with equal numbers of channels and of kernels");
   constexpr auto extents = detail::with_windows<Along...>(detail::with(X::extents, last, K::extents[last]));
   return detail::TracedWith<T, extents>{untyped::convolution(images.value(), kernels.value(), {Along::axis()...})};
+}
+
+/// Returns the gradient of images of type `Images` if `y` is the gradient of their convolution, in one group, with
+/// these kernels and Windows.
+template <class Images, class... Along, class T, std::size_t... Extents, std::size_t... Kernels>
+[[nodiscard]] Images transposed_convolution(Traced<T, Extents...> y, Traced<T, Kernels...> kernels) {
+  static_assert(std::same_as<decltype(convolution<Along...>(std::declval<Images>(), kernels)), Traced<T, Extents...>>,
+                "hlo::transposed_convolution needs the result of a convolution of its images");
+  return Images{untyped::transposed_convolution(Images::type().shape, kernels.value(), y.value(), {Along::axis()...})};
 }
 
 }  // namespace dist::hlo

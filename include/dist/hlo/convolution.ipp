@@ -31,10 +31,10 @@ namespace detail {
   return reshape(transpose(reshape(x, Shape{divided}), order), Shape{extents});
 }
 
-[[nodiscard]] DIST_INLINE Value image_gradient(Value images, Value kernels, Value gradient, const WindowAxes& windows,
-                                               std::size_t groups) {
+[[nodiscard]] DIST_INLINE Value image_gradient(const Shape& images, Value kernels, Value gradient,
+                                               const WindowAxes& windows, std::size_t groups) {
   WindowAxes back;
-  for (std::size_t i = 0; i < windows.size(); ++i) back.push_back(windows[i].back(type_of(images).shape[i + 1]));
+  for (std::size_t i = 0; i < windows.size(); ++i) back.push_back(windows[i].back(images[i + 1]));
   return convolution(gradient, exchanged(reverse(kernels, axes_in_order(windows.size())), windows.size(), groups),
                      back);
 }
@@ -74,9 +74,13 @@ DIST_INLINE Value convolution(Value images, Value kernels, const WindowAxes& win
               ", window_reversal = array<i1: ", dist::joined(windows, ", ", [](const WindowAxis&) { return "false"; }),
               ">, dimension_numbers = #stablehlo.conv<[b, ", axes, "f]x[", axes, "i, o]->[b, ", axes, "f]>, ",
               number("feature_group_count", groups), ", ", number("batch_group_count", 1)),
-       {[=](Value, Value g) { return detail::image_gradient(images, kernels, g, windows, groups); },
+       {[=](Value, Value g) { return detail::image_gradient(from.shape, kernels, g, windows, groups); },
         [=](Value, Value g) { return detail::kernel_gradient(images, g, windows, groups); }}},
       {from.element, Shape{extents}});
+}
+
+DIST_INLINE Value transposed_convolution(const Shape& images, Value kernels, Value y, const WindowAxes& windows) {
+  return detail::image_gradient(images, kernels, y, windows, 1);
 }
 
 }  // namespace dist::hlo::untyped

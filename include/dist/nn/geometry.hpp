@@ -7,6 +7,7 @@
 #include <dist/core/config.hpp>
 #include <dist/core/static_shape.hpp>
 #include <dist/core/text.hpp>
+#include <dist/nn/activation.hpp>
 
 namespace dist::nn {
 
@@ -172,6 +173,27 @@ struct Conv2DGeometry : WindowGeometry<Image, Window, Stride, Padding, IsSequenc
     const std::string all = concat(Windows::describe(), ", ", filters, " filters");
     return groups == 1 ? all : concat(all, " in ", groups, " groups");
   }
+};
+
+/// A transposed convolution: the gradient of the convolution `Swapped`, whose input has the size of this one's output.
+template <class Image, std::size_t Filters, std::size_t Window, std::size_t Stride, class Padding,
+          class ActivationFunction, bool HasBias = true>
+struct Conv2DTransposeGeometry {
+ private:
+  static constexpr std::size_t more = std::is_same_v<Padding, Valid> && Window > Stride ? Window - Stride : 0;
+
+ public:
+  /// The activation that follows the bias.
+  using Activation = ActivationFunction;
+  /// An image.
+  using Input = Image;
+  /// The result of an image.
+  using Output =
+      StaticShape<Image::template extent<0> * Stride + more, Image::template extent<1> * Stride + more, Filters>;
+  /// The convolution of which it is the gradient.
+  using Swapped = Conv2DGeometry<Output, Image::template extent<2>, Window, Stride, Padding, Linear, 1, false>;
+  static constexpr bool has_bias = HasBias;        ///< false: no bias is added
+  static constexpr std::size_t filters = Filters;  ///< channels of the output
 };
 
 /// The mean of a window excludes padding, as in TensorFlow.

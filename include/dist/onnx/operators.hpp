@@ -27,6 +27,7 @@
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/conv2d_transpose.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/dropout.hpp>
@@ -150,10 +151,10 @@ template <class Geometry>
 [[nodiscard]] Value add_global_pool(Graph& graph, const Value& x, std::string_view op);
 
 /// Adds a convolution, whose kernel is [window, window, channels of a group, filters], or [window, channels, filters]
-/// for sequences.
-template <class Bound, class Function, class Weights>
-[[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights) {
-  using Geometry = typename Bound::Geometry;
+/// for sequences, and which has the windows of `Geometry`.
+template <class Bound, class Function, class Geometry = typename Bound::Geometry, class Weights>
+[[nodiscard]] Value add_convolution(Graph& graph, const Value& x, Weights& weights, std::string_view op = "Conv",
+                                    const std::vector<Attribute>& more = {}) {
   using T = typename Weights::Element;
   constexpr std::array<std::size_t, 3> filters_first{2, 1, 0};
   const auto kernel = weights.parameters.next();
@@ -167,9 +168,10 @@ template <class Bound, class Function, class Weights>
   Value y = graph.channels_first(x);
   auto attributes = attributes_of_windows<Geometry>();
   attributes.push_back({"group", static_cast<std::int64_t>(Geometry::groups)});
+  attributes.insert(attributes.end(), more.begin(), more.end());
   std::vector<std::string> inputs{y.name, graph.parameter(kernel.name, TensorView<const T>{filters.data(), shape})};
-  if constexpr (Geometry::has_bias) inputs.push_back(add_parameter(graph, weights.parameters.next()));
-  y.name = graph.node("Conv", inputs, attributes);
+  if constexpr (Bound::Geometry::has_bias) inputs.push_back(add_parameter(graph, weights.parameters.next()));
+  y.name = graph.node(op, inputs, attributes);
   return activated<Function, T>(graph, y);
 }
 
@@ -308,6 +310,17 @@ struct Operator<nn::Conv2D<Filters, Window, Function, Stride, Padding, KernelIni
   template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     return detail::add_convolution<Bound, Function>(graph, x, weights);
+  }
+};
+/// ConvTranspose. ONNX' output ends at the last window; padding extends it if windows are smaller than the stride.
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer>
+struct Operator<nn::Conv2DTranspose<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    constexpr std::size_t padding = Stride > Window ? Stride - Window : 0;
+    return detail::add_convolution<Bound, Function, typename Bound::Geometry::Swapped>(
+        graph, x, weights, "ConvTranspose", {{"output_padding", detail::numbers<padding, padding>()}});
   }
 };
 /// Conv along one axis.

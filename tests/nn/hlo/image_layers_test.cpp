@@ -40,6 +40,13 @@ TEST_CASE("convolutions of sequences match the plain loops in programs") {
   dist_test::check_emitted<Net>({{3}});
 }
 
+TEST_CASE("transposed convolutions match the plain loops in programs") {
+  using Net = nn::Sequential<nn::Input<3, 4, 2>, nn::Conv2DTranspose<3, 3, nn::Tanh, 2, nn::Same>,
+                             nn::Conv2DTranspose<2, 2, nn::Relu, 1, nn::Valid, nn::GlorotUniform, nn::NoBias>,
+                             nn::Conv2DTranspose<2, 1, nn::Linear, 2>>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
 TEST_CASE("repeated pixels in programs match the plain loops") {
   using Net = nn::Sequential<nn::Input<3, 2, 2>, nn::UpSampling2D<2>, nn::Conv2D<3, 2>, nn::UpSampling2D<3>>;
   dist_test::check_emitted<Net>({{3}});

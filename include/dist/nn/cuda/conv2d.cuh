@@ -99,7 +99,7 @@ class Conv2D {
         plan.convolution.get(), plan.algorithm, parts.work, plan.bytes, &zero, plan.kernel.get(), parts.kernel));
     transpose(state, parts.kernel, kernel_gradient.data(), G::filters, taps);
     if constexpr (G::has_bias)
-      sum_columns(state, dy.size() / G::filters, G::filters, detail::SumOfElements<T>{dy.data(), G::filters},
+      sum_columns(state, dy.size() / G::filters, G::filters, nn::detail::SumOfElements<T>{dy.data(), G::filters},
                   bias_gradient.data());
   }
 

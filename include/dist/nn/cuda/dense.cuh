@@ -33,7 +33,7 @@ class Dense {
     multiply(state, CUBLAS_OP_N, CUBLAS_OP_T, units, inputs, rows_of(x), dy.data(), units, x.data(), inputs,
              kernel_gradient.data(), units);
     if constexpr (Geometry::has_bias)
-      sum_columns(state, dy.rows(), Geometry::units, detail::SumOfElements<T>{dy.data(), Geometry::units},
+      sum_columns(state, dy.rows(), Geometry::units, nn::detail::SumOfElements<T>{dy.data(), Geometry::units},
                   bias_gradient.data());
   }
 

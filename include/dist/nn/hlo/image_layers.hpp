@@ -15,6 +15,7 @@
 #include <dist/nn/hlo/lowering.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
+#include <dist/nn/layers/conv2d_transpose.hpp>
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/up_sampling2d.hpp>
@@ -69,6 +70,20 @@ template <std::size_t Filters, std::size_t Window, class Function, std::size_t S
           class KernelInitializer, class BiasInitializer>
 struct Lowering<Conv1D<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer>>
     : detail::LoweredConvolution {};
+
+/// The lowering of nn::Conv2DTranspose.
+template <std::size_t Filters, std::size_t Window, class Function, std::size_t Stride, class Padding,
+          class KernelInitializer, class BiasInitializer>
+struct Lowering<Conv2DTranspose<Filters, Window, Function, Stride, Padding, KernelInitializer, BiasInitializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
+    using G = typename Bound::Geometry::Swapped;
+    const auto products = hlo::transposed_convolution<detail::TracedRows<X, typename Bound::Output>,
+                                                      detail::WindowsOfRows<G>, detail::WindowsOfColumns<G>>(
+        arguments.factor(x), arguments.factor(std::get<0>(parameters)));
+    return detail::finished_products<typename Bound::Activation>(arguments, products, parameters);
+  }
+};
 
 /// The lowering of nn::MaxPool2D.
 template <std::size_t Window, std::size_t Stride, class Padding>
