@@ -25,6 +25,7 @@
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/named.hpp>
+#include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>

@@ -1,4 +1,4 @@
-// expect: the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image
+// expect: the window of a pooling layer, such as nn::MaxPool2D, is larger than its input
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/sequential.hpp>
 

@@ -1,4 +1,4 @@
-// expect: nn::MaxPool2D or nn::AveragePool2D has a window entirely outside the image: use less padding
+// expect: a pooling layer, such as nn::MaxPool2D, has a window entirely outside its input: use less padding
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/views.hpp>

@@ -17,6 +17,7 @@
 #include <dist/nn/layers/depthwise_conv2d.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/up_sampling2d.hpp>
@@ -79,6 +80,12 @@ TEST_CASE("Conv2DTranspose agrees with Keras") {
   check<nn::Conv2DTranspose<2, 2, nn::Linear, 3>, dist::StaticShape<2, 3, 1>>(
       keras::conv2d_transpose_narrow_y, keras::conv2d_transpose_narrow_dx,
       {keras::conv2d_transpose_narrow_gradient_0, keras::conv2d_transpose_narrow_gradient_1});
+}
+
+TEST_CASE("pooling of sequences agrees with Keras") {
+  using Sequence = dist::StaticShape<6, 2>;
+  check<nn::MaxPool1D<3, 2, nn::Same>, Sequence>(keras::max_pool1d_same_y, keras::max_pool1d_same_dx);
+  check<nn::AveragePool1D<3, 2, nn::Same>, Sequence>(keras::average_pool1d_same_y, keras::average_pool1d_same_dx);
 }
 
 TEST_CASE("UpSampling2D agrees with Keras") {

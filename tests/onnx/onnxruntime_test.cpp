@@ -148,6 +148,13 @@ TEST_CASE("onnxruntime agrees with transposed convolutions") {
       "input FLOAT ['batch', 3, 4, 2] -> output FLOAT ['batch', 14, 18, 2]\n");
 }
 
+TEST_CASE("onnxruntime agrees with pooling of sequences") {
+  check<nn::Sequential<nn::Input<9, 2>, nn::Conv1D<2, 1>, nn::MaxPool1D<3, 2, nn::Same>,
+                       nn::AveragePool1D<2, 1, nn::Pad<1, 0>, nn::CountPadding>, nn::AveragePool1D<3, 2, nn::Same>,
+                       nn::Concatenate<nn::GlobalAveragePool1D, nn::GlobalMaxPool1D>>>(
+      "input FLOAT ['batch', 9, 2] -> output FLOAT ['batch', 4]\n");
+}
+
 TEST_CASE("onnxruntime agrees with activations") {
   check<nn::Sequential<nn::Input<6>, nn::Dense<8, nn::LeakyRelu<30>>, nn::Dense<8, nn::Elu<1, 2>>,
                        nn::Dense<8, nn::Softplus>, nn::Dense<8, nn::HardSilu>, nn::Dense<8, nn::GeluTanh>>>(

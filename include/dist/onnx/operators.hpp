@@ -35,6 +35,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
@@ -351,6 +352,8 @@ struct Operator<nn::MaxPool2D<Window, Stride, Padding>> {
     return detail::add_on_images(graph, x, "MaxPool", detail::attributes_of_windows<typename Bound::Geometry>());
   }
 };
+template <std::size_t Window, std::size_t Stride, class Padding>
+struct Operator<nn::MaxPool1D<Window, Stride, Padding>> : Operator<nn::MaxPool2D<Window, Stride, Padding>> {};
 /// AveragePool.
 template <std::size_t Window, std::size_t Stride, class Padding, class Counting>
 struct Operator<nn::AveragePool2D<Window, Stride, Padding, Counting>> {
@@ -361,6 +364,9 @@ struct Operator<nn::AveragePool2D<Window, Stride, Padding, Counting>> {
     return detail::add_on_images(graph, x, "AveragePool", attributes);
   }
 };
+template <std::size_t Window, std::size_t Stride, class Padding, class Counting>
+struct Operator<nn::AveragePool1D<Window, Stride, Padding, Counting>>
+    : Operator<nn::AveragePool2D<Window, Stride, Padding, Counting>> {};
 /// Resize; by default to the nearest pixel.
 template <std::size_t Size>
 struct Operator<nn::UpSampling2D<Size>> {
@@ -381,6 +387,8 @@ struct Operator<nn::GlobalAveragePool2D> {
     return detail::add_global_pool(graph, x, "GlobalAveragePool");
   }
 };
+template <>
+struct Operator<nn::GlobalAveragePool1D> : Operator<nn::GlobalAveragePool2D> {};
 /// GlobalMaxPool.
 template <>
 struct Operator<nn::GlobalMaxPool2D> {
@@ -389,6 +397,8 @@ struct Operator<nn::GlobalMaxPool2D> {
     return detail::add_global_pool(graph, x, "GlobalMaxPool");
   }
 };
+template <>
+struct Operator<nn::GlobalMaxPool1D> : Operator<nn::GlobalMaxPool2D> {};
 
 /// The activation.
 template <class Function>

@@ -47,6 +47,14 @@ TEST_CASE("transposed convolutions match the plain loops in programs") {
   dist_test::check_emitted<Net>({{3}});
 }
 
+TEST_CASE("pooling of sequences matches the plain loops in programs") {
+  using Net =
+      nn::Sequential<nn::Input<9, 2>, nn::MaxPool1D<3, 2, nn::Same>,
+                     nn::AveragePool1D<2, 1, nn::Pad<1, 0>, nn::CountPadding>, nn::AveragePool1D<3, 2, nn::Same>,
+                     nn::Concatenate<nn::GlobalAveragePool1D, nn::GlobalMaxPool1D>>;
+  dist_test::check_emitted<Net>({{3}});
+}
+
 TEST_CASE("repeated pixels in programs match the plain loops") {
   using Net = nn::Sequential<nn::Input<3, 2, 2>, nn::UpSampling2D<2>, nn::Conv2D<3, 2>, nn::UpSampling2D<3>>;
   dist_test::check_emitted<Net>({{3}});

@@ -32,20 +32,20 @@ class PoolOperation {
 
 /// MaxPool2D or AveragePool2D on rows of shape `In`. `Pooling` has the name and the kernel.
 template <class LayerType, class Pooling, class In, std::size_t Window, std::size_t Stride, class Padding,
-          class Counting = ExcludePadding>
+          class Counting = ExcludePadding, bool IsSequence = false>
 struct BoundPool2D {
   static_assert(In::rank == 3,
                 "nn::MaxPool2D and nn::AveragePool2D take rows [height, width, channels], but their input has a "
                 "different number of axes: change nn::Input, or put nn::Reshape before them");
   // Prevents further errors after a failed assertion.
   using Image = std::conditional_t<In::rank == 3, In, StaticShape<Window, Window, 1>>;
-  using Geometry = PoolGeometry<Image, Window, Stride, Padding, Counting>;
-  static_assert(
-      Geometry::output_height > 0 && Geometry::output_width > 0,
-      "the window of nn::MaxPool2D or nn::AveragePool2D is larger than its input image: use a smaller window, "
-      "or padding nn::Same");
+  using Geometry = PoolGeometry<Image, Window, Stride, Padding, Counting, IsSequence>;
+  static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
+                "the window of a pooling layer, such as nn::MaxPool2D, is larger than its input: use a smaller window, "
+                "or padding "
+                "nn::Same");
   static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
-                "nn::MaxPool2D or nn::AveragePool2D has a window entirely outside the image: use less padding");
+                "a pooling layer, such as nn::MaxPool2D, has a window entirely outside its input: use less padding");
   using Layer = LayerType;
   using Output = StaticShape<Geometry::output_height, Geometry::output_width, Geometry::channels>;
   static constexpr std::string_view name = Pooling::name;
@@ -67,7 +67,8 @@ struct BoundGlobalPool2D {
                 "nn::GlobalMaxPool2D and nn::GlobalAveragePool2D take rows [height, width, channels], but their input "
                 "has a different number of axes: change nn::Input, or put nn::Reshape before them");
   // Prevents further errors after a failed assertion.
-  using Geometry = ImageGeometry<std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>>;
+  using Image = std::conditional_t<In::rank == 3, In, StaticShape<1, 1, 1>>;
+  using Geometry = ImageGeometry<Image>;
   using Layer = LayerType;
   using Output = StaticShape<Geometry::channels>;
   static constexpr std::string_view name = Pooling::global_name;
@@ -85,6 +86,7 @@ struct BoundGlobalPool2D {
 
 struct MaxPooling {
   static constexpr std::string_view name = "max_pooling2d", global_name = "global_max_pooling2d";
+  static constexpr std::string_view sequence_name = "max_pooling1d", global_sequence_name = "global_max_pooling1d";
   template <class Backend, class Geometry, class T>
   using Kernel = typename Backend::template MaxPool2D<Geometry, T>;
   template <class Backend, class Image, class T>
@@ -92,6 +94,8 @@ struct MaxPooling {
 };
 struct AveragePooling {
   static constexpr std::string_view name = "average_pooling2d", global_name = "global_average_pooling2d";
+  static constexpr std::string_view sequence_name = "average_pooling1d",
+                                    global_sequence_name = "global_average_pooling1d";
   template <class Backend, class Geometry, class T>
   using Kernel = typename Backend::template AveragePool2D<Geometry, T>;
   template <class Backend, class Image, class T>
