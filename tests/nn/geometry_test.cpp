@@ -1,5 +1,7 @@
 #include <dist/nn/geometry.hpp>
 
+#include <type_traits>
+
 #include <dist/core/static_shape.hpp>
 #include <dist/nn/activation.hpp>
 
@@ -34,6 +36,31 @@ TEST_CASE("Pad adds a number of zeros on each side, or before and after") {
   CHECK(Convolution::pad_top == 3);
   CHECK(Convolution::pad_bottom == 2);  // the last window starts at row 3 and ends with row 9
   CHECK(Convolution::pad_right == 3);
+}
+
+TEST_CASE("windows of sequences have the height 1, without padding above and below") {
+  using Image = nn::SequenceImage<dist::StaticShape<7, 2>>::Type;
+  using Convolution = nn::Conv2DGeometry<Image, 5, 4, 2, nn::Pad<1, 2>, nn::Linear, 1, true, true>;
+  CHECK(std::is_same_v<Convolution::Output, dist::StaticShape<1, 4, 5>>);
+  CHECK(Convolution::window_height == 1);
+  CHECK(Convolution::pad_top == 0);
+  CHECK(Convolution::pad_bottom == 0);
+  CHECK(Convolution::pad_left == 1);
+  CHECK(Convolution::pad_right == 2);
+  using Means = nn::PoolGeometry<Image, 3, 3, nn::Pad<1>, nn::CountPadding, true>;
+  CHECK(Means::counted(1, 2) == 3);
+}
+
+TEST_CASE("the output of a transposed convolution has the extents that its convolution reduces to the input's") {
+  using Same = nn::Conv2DTransposeGeometry<dist::StaticShape<3, 4, 2>, 5, 3, 2, nn::Same, nn::Linear>;
+  CHECK(std::is_same_v<Same::Output, dist::StaticShape<6, 8, 5>>);
+  CHECK(std::is_same_v<Same::Swapped::Output, dist::StaticShape<3, 4, 2>>);
+  using Wide = nn::Conv2DTransposeGeometry<dist::StaticShape<3, 4, 2>, 5, 3, 2, nn::Valid, nn::Linear>;
+  CHECK(std::is_same_v<Wide::Output, dist::StaticShape<7, 9, 5>>);
+  CHECK(std::is_same_v<Wide::Swapped::Output, dist::StaticShape<3, 4, 2>>);
+  using Narrow = nn::Conv2DTransposeGeometry<dist::StaticShape<3, 4, 2>, 5, 2, 3, nn::Valid, nn::Linear>;
+  CHECK(std::is_same_v<Narrow::Output, dist::StaticShape<9, 12, 5>>);
+  CHECK(std::is_same_v<Narrow::Swapped::Output, dist::StaticShape<3, 4, 2>>);
 }
 
 TEST_CASE("groups divide channels and filters") {

@@ -103,6 +103,7 @@ template <class Sequence>
 struct SequenceImage;
 template <std::size_t Length, std::size_t Channels>
 struct SequenceImage<StaticShape<Length, Channels>> {
+  /// The StaticShape of the image.
   using Type = StaticShape<1, Length, Channels>;
 };
 

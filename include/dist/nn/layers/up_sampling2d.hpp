@@ -32,6 +32,7 @@ struct UpSampling2D {
     static constexpr auto& parameters = detail::no_parameters;
     static constexpr bool is_view = false;
 
+    /// The back end's sums of windows.
     template <class T>
     struct Asked {
       template <class Backend>
