@@ -165,8 +165,10 @@ TEST_CASE("optimizers of libtorch with parameter groups apply reduced gradients"
     for (std::size_t step = 0; step < convolution::steps; ++step)
       losses.push_back(step_of(strategy, net, step, [&](auto& replica, const torch::Tensor& loss) {
         net.backward(replica, loss);
-        replica.all_reduce(dist::sum, net.take_gradients(replica));
+        // [optim]
+        replica.all_reduce(dist::sum, net.take_gradients(replica));  // in place
         optimizers[replica.local_index()]->step();
+        // [/optim]
       }));
     CHECK(difference(losses, expected) < 1e-5);
     CHECK(copies_are_equal(strategy, net));

@@ -240,23 +240,11 @@ class Conv2DPrimitives {
 
  private:
   using G = Geometry;
-  static constexpr Conv2DSizes sizes{G::channels,
-                                     G::height,
-                                     G::width,
-                                     G::filters,
-                                     G::output_height,
-                                     G::output_width,
-                                     G::groups,
-                                     G::window_height,
-                                     G::window,
-                                     G::stride,
-                                     G::pad_top,
-                                     G::pad_left,
-                                     G::pad_bottom,
-                                     G::pad_right,
-                                     G::has_bias,
-                                     &G::describe,
-                                     std::same_as<Factor, T> ? onednn::Factors::float32 : onednn::Factors::bfloat16};
+  static constexpr auto factors = std::same_as<Factor, T> ? onednn::Factors::float32 : onednn::Factors::bfloat16;
+  static constexpr Conv2DSizes sizes{G::channels,     G::height,   G::width,         G::filters,   G::output_height,
+                                     G::output_width, G::groups,   G::window_height, G::window,    G::stride,
+                                     G::pad_top,      G::pad_left, G::pad_bottom,    G::pad_right, G::has_bias,
+                                     &G::describe,    factors};
 
   Compiled forward_;
   Compiled kernel_gradient_;
