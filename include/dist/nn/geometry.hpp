@@ -101,6 +101,7 @@ struct ImageGeometry {
 /// The image [1, length, channels] of a sequence [length, channels].
 template <class Sequence>
 struct SequenceImage;
+/// Only sequences of this shape have an image.
 template <std::size_t Length, std::size_t Channels>
 struct SequenceImage<StaticShape<Length, Channels>> {
   /// The StaticShape of the image.
