@@ -166,10 +166,10 @@ struct BindAll<Input<Extents...>, Layers...> {
 /// A block whose layers depend on its input is a struct with a member template `Layers`: a layer or a Sequential for the
 /// StaticShape of an input row. It takes the place of these layers:
 ///
-///   struct FeedForward {
-///     template <class In>
-///     using Layers = nn::Sequential<nn::Dense<4 * In::last_extent, nn::Gelu>, nn::Dense<In::last_extent>>;
-///   };
+///     struct FeedForward {
+///       template <class In>
+///       using Layers = nn::Sequential<nn::Dense<4 * In::last_extent, nn::Gelu>, nn::Dense<In::last_extent>>;
+///     };
 ///
 /// It has no state: `Network` adds parameters. Layers are counted from 0, without the Input.
 template <class... Layers>
