@@ -172,7 +172,7 @@ TEST_CASE("oneDNN computes tied tables like the plain loops, also for an empty b
   nn::Workspace<Net, nn::Reference, double> reference;
   const auto floats = dist_test::converted<float>(dist_test::numbers(Net::padded_count, 1));
   const List parameters(floats.begin(), floats.end());
-  for (const std::size_t rows : {3, 1, 0}) {
+  for (const std::size_t rows : {3U, 1U, 0U}) {
     const auto computed = dist_test::pass(bench, workspace, parameters, ids(rows * length));
     const auto expected = dist_test::pass(reference_bench, reference, parameters, ids(rows * length));
     CHECK(dist_test::difference(computed.outputs, expected.outputs) < 1e-5);
@@ -218,7 +218,7 @@ TEST_CASE("only the input's gradient leaves the gradient of a tied table as it i
 TEST_CASE("replicas train a tied table like one") {
   dist::Default one;
   const auto expected = trained<Net>(one);
-  for (const std::size_t replicas : {1, 2, 3}) {
+  for (const std::size_t replicas : {1U, 2U, 3U}) {
     CAPTURE(replicas);
     dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     check_close(trained<Net>(strategy), expected);
