@@ -43,9 +43,10 @@ class TransposedKernel {
   static constexpr std::size_t filters = Geometry::filters;
 
  public:
-  void forward(State& state, View<const T> x, View<const T> kernel, View<const T> bias, View<T> y) {
+  void forward(State& state, View<const T> x, View<const T> kernel, [[maybe_unused]] View<const T> bias, View<T> y) {
     swapped_.input_gradient(state, x, kernel, y);
-    for_each_row<Backend>(state, y.size() / filters, filters, FinishPixel<Geometry, T>{bias.data(), y.data()});
+    if constexpr (Geometry::has_bias || !std::is_same_v<typename Geometry::Activation, Linear>)
+      for_each_row<Backend>(state, y.size() / filters, filters, FinishPixel<Geometry, T>{bias.data(), y.data()});
   }
   void parameter_gradients(State& state, View<const T> x, View<const T> dy, View<T> kernel_gradient,
                            [[maybe_unused]] View<T> bias_gradient) {

@@ -42,8 +42,7 @@ struct BoundPool2D {
   using Geometry = PoolGeometry<Image, Window, Stride, Padding, Counting, IsSequence>;
   static_assert(Geometry::output_height > 0 && Geometry::output_width > 0,
                 "the window of a pooling layer, such as nn::MaxPool2D, is larger than its input: use a smaller window, "
-                "or padding "
-                "nn::Same");
+                "or padding nn::Same");
   static_assert(Geometry::output_height == 0 || Geometry::output_width == 0 || Geometry::windows_reach_image,
                 "a pooling layer, such as nn::MaxPool2D, has a window entirely outside its input: use less padding");
   using Layer = LayerType;
