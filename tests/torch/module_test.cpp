@@ -130,7 +130,7 @@ TEST_CASE("losses agree with libtorch in one process, with the library's optimiz
 
 namespace {
 
-/// An AdamW of libtorch with a learning rate and a decay of its own for the dense layer.
+/// libtorch's AdamW with two parameter groups, which differ in learning rate and weight decay.
 std::unique_ptr<torch::optim::Optimizer> grouped_adam_w(const convolution::Net& net) {
   using torch::optim::AdamWOptions;
   std::vector<torch::optim::OptimizerParamGroup> groups;

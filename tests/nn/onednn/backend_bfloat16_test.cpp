@@ -35,8 +35,8 @@ struct WithUnits : nn::OneDnn {
   };
 };
 
-/// One layer with rounded factors against the same in float64, whose products and sums of these factors are exact. The
-/// same factors that are not rounded differ by more.
+/// Compares a layer with rounded factors with the same layer in float64, which is close to exact. A layer without rounding
+/// differs more.
 template <class B, class Net>
 void check_products(std::size_t rows) {
   CAPTURE(Net::template Layer<0>::name);
