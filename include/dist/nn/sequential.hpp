@@ -71,6 +71,10 @@ struct InputOf<StaticShape<Extents...>> {
 template <class Shape, class... Layers>
 using NetworkOn = Sequential<typename InputOf<Shape>::Type, Layers...>;
 
+/// True for a class with a failed static_assert, for which clang++ declares no members. It has no value either.
+template <class T>
+inline constexpr bool is_broken = std::is_default_constructible_v<T> && !requires { T{}; };
+
 /// A placed layer that expands to a Group of layers.
 template <class P>
 concept HasGroup = requires {
@@ -120,12 +124,23 @@ template <class Named, class In, class... Layers>
 struct BindLayers {
   using Type = std::tuple<>;
 };
-template <class Named, class In, class First, class... Rest>
-struct BindLayers<Named, In, First, Rest...> {
-  using Bound = typename PlacedAfter<First, In, Named>::Type;
+/// The placed layer `Bound`, and those that follow it.
+template <class Named, class Bound, class... Rest>
+struct BindAfter {
+  using Type = std::tuple<>;
+  static_assert(is_broken<Bound>,
+                "a layer's On<In> lacks one of its members Output, name, parameters and is_view: see "
+                "<dist/nn/layer.hpp>");
+};
+template <class Named, class Bound, class... Rest>
+  requires(BoundLayer<Bound> || HasGroup<Bound>)
+struct BindAfter<Named, Bound, Rest...> {
   using NextNamed = typename Joined<Named, typename NamedOf<typename GroupOf<Bound>::Type>::Type>::Type;
   using Type = typename Prepend<Bound, typename BindLayers<NextNamed, typename Bound::Output, Rest...>::Type>::Type;
 };
+template <class Named, class In, class First, class... Rest>
+struct BindLayers<Named, In, First, Rest...>
+    : BindAfter<Named, typename PlacedAfter<First, In, Named>::Type, Rest...> {};
 template <class Named, class In, class Parts, class... Rest>
 struct BindParts;
 template <class Named, class In, class... Part, class... Rest>
@@ -139,7 +154,7 @@ template <class Named, class In, class Other, class... Rest>
   requires(!HasOn<Other> && !HasParts<Other> && !HasLayers<Other>)
 struct BindLayers<Named, In, Other, Rest...> {
   using Type = std::tuple<>;
-  static_assert(dist::detail::always_false<Other>,
+  static_assert(is_broken<Other>,
                 "an argument of nn::Sequential is not a layer: a layer has a member template On<In>, and an activation "
                 "such as nn::Relu is a layer as nn::Activate<nn::Relu>");
 };
@@ -222,9 +237,6 @@ struct Sequential {
       ((takes = takes || (is_input && detail::takes_ids<Bound>), is_input = is_input && Bound::is_view), ...);
       return takes;
     }();
-    static_assert((BoundLayer<Bound> && ...),
-                  "a layer's On<In> lacks one of its members Output, name, parameters and is_view: see "
-                  "<dist/nn/layer.hpp>");
     static_assert(detail::Layout<detail::Learned, std::tuple<Bound...>>::names_differ,
                   "two layers of this network have the same name: give each nn::Named a name that no other layer has");
     static_assert(((detail::uses_replica<Bound> || detail::state_of<Bound>().size() == 0) && ...),

@@ -59,17 +59,18 @@ struct UnembedOf {
   template <class In, class Named>
   struct OnAfter {
     using TiedTo = typename LayerNamed<Name, Named>::Type;
+    static constexpr bool has_table = BoundEmbedding<TiedTo>;
     static constexpr std::size_t words = TableOf<TiedTo>::words, width = TableOf<TiedTo>::width;
     using Layer = UnembedOf;
     using Output = FirstExtentsAnd<In, (In::rank > 0 ? In::rank - 1 : 0), words>;
     static constexpr std::string_view name = "unembed";
     static constexpr auto& parameters = no_parameters;
     static constexpr bool is_view = false;
-    static_assert(BoundEmbedding<TiedTo>,
+    static_assert(has_table,
                   "nn::Unembed<\"wte\"> needs the table of a layer named \"wte\" before it, in the same nn::Sequential "
                   "and outside scopes of nn::Named: write nn::Named<\"wte\", nn::Embedding<...>>");
     static_assert(
-        !BoundEmbedding<TiedTo> || (In::rank > 0 && In::last_extent == width),
+        !has_table || (In::rank > 0 && In::last_extent == width),
         "nn::Unembed multiplies rows of the last axis by the vectors of a table, whose width differs from the "
         "extent of this axis: put an nn::Dense with as many units as the nn::Embedding's width before it");
 
