@@ -24,6 +24,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/multiply.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>

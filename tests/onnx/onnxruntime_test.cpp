@@ -165,7 +165,8 @@ TEST_CASE("onnxruntime agrees with normalisation of rows, pixels and groups, and
   check<nn::Sequential<nn::Input<4, 3, 6>, nn::GroupNormalization<3>, nn::LayerNormalization<>,
                        nn::Concatenate<nn::Sequential<>, nn::Conv2D<5, 3, nn::Sigmoid, 1, nn::Same>, nn::Softmax>,
                        Normalize, nn::Softmax, nn::Concatenate<nn::GlobalMaxPool2D, nn::GlobalAveragePool2D>,
-                       nn::BatchNormalization<>, nn::GroupNormalization<2>, nn::Activate<nn::Gelu>, nn::Dense<3>>>(
+                       nn::BatchNormalization<>, nn::GroupNormalization<2>, nn::Activate<nn::Gelu>,
+                       nn::Multiply<nn::Dense<3, nn::Silu>, nn::Dense<3>, nn::Dense<3, nn::Tanh>>>>(
       "input FLOAT ['batch', 4, 3, 6] -> output FLOAT ['batch', 3]\n");
 }
 

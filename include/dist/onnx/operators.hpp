@@ -35,6 +35,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/multiply.hpp>
 #include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
@@ -622,6 +623,18 @@ struct Operator<nn::Add<Branch...>> {
     const std::vector<Value> outputs = detail::add_branches<Bound>(graph, x, weights);
     Value y = outputs.front();
     y.name = graph.node("Sum", detail::names_of(outputs));
+    return y;
+  }
+};
+/// Products of the branches.
+template <class... Branch>
+struct Operator<nn::Multiply<Branch...>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    const std::vector<Value> outputs = detail::add_branches<Bound>(graph, x, weights);
+    Value y = outputs.front();
+    for (std::size_t other = 1; other < outputs.size(); ++other)
+      y.name = graph.node("Mul", {y.name, outputs[other].name});
     return y;
   }
 };

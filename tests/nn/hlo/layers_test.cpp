@@ -41,11 +41,12 @@ TEST_CASE("synchronized statistics in a program include all replicas' rows, also
   dist_test::check_emitted<Net>({{5, 2}, {0, 4}, {0, 0}, {3, 3}});
 }
 
-TEST_CASE("branches in a program receive their own parameters and state, and are added or concatenated") {
+TEST_CASE("branches in a program receive their own parameters and state, and are joined") {
   using Normalize = nn::BatchNormalization<>;
   using Inner = nn::Concatenate<nn::Sequential<Normalize, Normalize>, nn::Sequential<>, Normalize>;
   using Net = nn::Sequential<nn::Input<2, 2>, nn::Residual<Normalize>, nn::Named<"inside", Inner>, Normalize,
-                             nn::Add<nn::Sequential<>, nn::Sequential<nn::Reshape<12>, Normalize, nn::Reshape<2, 6>>>>;
+                             nn::Add<nn::Sequential<>, nn::Sequential<nn::Reshape<12>, Normalize, nn::Reshape<2, 6>>>,
+                             nn::Multiply<Normalize, nn::Sequential<>, Normalize>>;
   // Up to five successive normalizations of a few rows amplify rounding errors; the largest observed difference was
   // 3.1e-6.
   dist_test::check_emitted<Net>({{6}, {4}}, dist_test::numbers, 1e-5);

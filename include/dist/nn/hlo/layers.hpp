@@ -28,6 +28,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
+#include <dist/nn/layers/multiply.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/unembed.hpp>
@@ -198,6 +199,16 @@ struct Lowering<Add<Branch...>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     return std::apply([](auto... outputs) { return (outputs + ...); },
+                      detail::branch_outputs<Bound>(arguments, x, parameters, state));
+  }
+};
+
+/// The lowering of nn::Multiply.
+template <class... Branch>
+struct Lowering<Multiply<Branch...>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    return std::apply([](auto... outputs) { return (outputs * ...); },
                       detail::branch_outputs<Bound>(arguments, x, parameters, state));
   }
 };

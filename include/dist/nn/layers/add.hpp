@@ -21,7 +21,7 @@ struct SumOfBranches {
     queue.for_each({0, y.size()}, sum);
   }
   template <std::size_t>
-  static void part(const auto& queue, auto dy, auto gradient) {
+  static void part(const auto& queue, const auto&, auto dy, auto gradient) {
     queue.copy(dy.elements(), gradient.elements());
   }
 };

@@ -91,7 +91,7 @@ struct SumOf {
 /// The Operation of layers that combine branches. `Join` has two static functions:
 ///
 /// - `join<T, count>(queue, outputs, y)` computes y from the array of outputs;
-/// - `part<Index>(queue, dy, gradient)` writes the gradient of a branch's output.
+/// - `part<Index>(queue, outputs, dy, gradient)` writes the gradient of a branch's output.
 template <class Of, class Backend, class T, class Join>
 class BranchesOperation {
   using State = typename Backend::State;
@@ -158,7 +158,7 @@ class BranchesOperation {
   void backward_each(const Replica& replica, State& state, const Views<const T>& parameters, View<T> dy,
                      const Views<T>& gradients, View<T> dx, std::index_sequence<Index...>) {
     const Queue queue = queue_of<Backend>(state);
-    (Join::template part<Index>(queue, View<const T>{dy.data(), dy.shape()}, output_gradients_[Index]), ...);
+    (Join::template part<Index>(queue, outputs_, View<const T>{dy.data(), dy.shape()}, output_gradients_[Index]), ...);
     (backward_one<Index, InputGradient, ParameterGradients>(queue, replica, state, parameters, gradients), ...);
     if constexpr (InputGradient)
       queue.for_each({0, dx.size()},

@@ -46,7 +46,7 @@ struct SideBySide {
                                                            y.data() + first(branch), width, widths[branch]});
   }
   template <std::size_t Branch>
-  static void part(const auto& queue, auto dy, auto gradient) {
+  static void part(const auto& queue, const auto&, auto dy, auto gradient) {
     using T = std::remove_pointer_t<decltype(gradient.data())>;
     queue.for_each({0, dy.size() / width},
                    CopyColumns<T>{dy.data() + first(Branch), width, gradient.data(), widths[Branch], widths[Branch]});
