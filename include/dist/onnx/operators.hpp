@@ -177,13 +177,16 @@ template <class Bound, class Function, class Geometry = typename Bound::Geometry
   return activated<Function, T>(graph, y);
 }
 
-/// Adds x · kernel + bias, over the last axis.
-template <class T>
-[[nodiscard]] std::string add_product(Graph& graph, const std::string& x, const NamedTensor<T>& kernel,
-                                      const NamedTensor<T>& bias, std::size_t inputs, std::size_t units) {
-  const std::string weight = add_parameter(graph, kernel, Shape{inputs, units});
-  const std::string product = graph.node("MatMul", {x, weight});
-  return graph.node("Add", {product, add_parameter(graph, bias, Shape{units})});
+/// Adds x · kernel, over the last axis, and the bias if there is one. They are the next parameters.
+template <bool HasBias, class Weights>
+[[nodiscard]] std::string add_product(Graph& graph, const std::string& x, Weights& weights, std::size_t inputs,
+                                      std::size_t units) {
+  const std::string product =
+      graph.node("MatMul", {x, add_parameter(graph, weights.parameters.next(), Shape{inputs, units})});
+  if constexpr (HasBias)
+    return graph.node("Add", {product, add_parameter(graph, weights.parameters.next(), Shape{units})});
+  else
+    return product;
 }
 
 }  // namespace detail
@@ -294,13 +297,7 @@ struct Operator<nn::Dense<Units, Function, KernelInitializer, BiasInitializer>> 
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
     Value y = graph.channels_last(x);
-    const auto kernel = weights.parameters.next();
-    if constexpr (Bound::Geometry::has_bias) {
-      const auto bias = weights.parameters.next();
-      y.name = detail::add_product(graph, y.name, kernel, bias, Bound::Geometry::inputs, Units);
-    } else {
-      y.name = graph.node("MatMul", {y.name, detail::add_parameter(graph, kernel)});
-    }
+    y.name = detail::add_product<Bound::Geometry::has_bias>(graph, y.name, weights, Bound::Geometry::inputs, Units);
     return detail::activated<Function, T>(graph, y);
   }
 };
@@ -547,17 +544,15 @@ struct Operator<nn::LearnedPositions<Initializer>> {
 
 /// Attention in elementary operators, with two axes before the sequence: heads of keys, and the heads of queries that
 /// share one.
-template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer>
-struct Operator<nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
+template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer, class BiasInitializer>
+struct Operator<nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Weights>
   static Value add(Graph& graph, const Value& x, Weights& weights) {
     using T = typename Weights::Element;
     const Value in = graph.channels_last(x);
     const auto heads = [&](std::size_t shared, bool rotates, const std::vector<std::int64_t>& order) {
-      const auto kernel = weights.parameters.next();
-      const auto bias = weights.parameters.next();
-      const std::string product =
-          detail::add_product(graph, in.name, kernel, bias, Bound::channels, Bound::key_heads * shared * Width);
+      const std::string product = detail::add_product<Bound::has_bias>(graph, in.name, weights, Bound::channels,
+                                                                       Bound::key_heads * shared * Width);
       std::string columns = graph.reshape(product, Shape{Bound::length, Bound::key_heads, shared, Width});
       if constexpr (Operator::is_rotary)
         if (rotates) columns = rotated<Bound, T>(graph, columns);
@@ -579,13 +574,12 @@ struct Operator<nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer>
     const std::string attended = graph.node("Transpose", {graph.node("MatMul", {attention, value})},
                                             {{"perm", std::vector<std::int64_t>{0, 3, 1, 2, 4}}});
     const std::string joined = graph.reshape(attended, Shape{Bound::length, Bound::columns});
-    const auto kernel = weights.parameters.next();
-    const auto bias = weights.parameters.next();
-    return {detail::add_product(graph, joined, kernel, bias, Bound::columns, Bound::channels), Bound::Output::shape()};
+    return {detail::add_product<Bound::has_bias>(graph, joined, weights, Bound::columns, Bound::channels),
+            Bound::Output::shape()};
   }
 
  private:
-  static constexpr bool is_rotary = nn::MultiHeadAttention<Heads, Width, Options, KernelInitializer>::is_rotary;
+  static constexpr bool is_rotary = nn::MultiHeadAttention<Heads, Width, Options>::is_rotary;
 
   /// x * cosines + (x · swap) * sines; `swap` exchanges the columns of each pair, and changes the sign of the first.
   template <class Bound, class T>

@@ -32,7 +32,8 @@ struct LikeLlama : nn::AttendToPast {
 }  // namespace
 
 TEST_CASE("attention with grouped heads and rotary positions on GPUs matches the plain loops") {
-  using Net = nn::Sequential<nn::Input<5, 4>, nn::MultiHeadAttention<4, 2, LikeLlama>, nn::Flatten, nn::Dense<2>>;
+  using Net = nn::Sequential<nn::Input<5, 4>, nn::MultiHeadAttention<4, 2, LikeLlama, nn::GlorotUniform, nn::NoBias>,
+                             nn::Flatten, nn::Dense<2>>;
   fake_cuda::restart({});
   dist_test::check_against<Net, nn::Cuda, nn::Reference>({3, 1, 0, 4});
 }

@@ -87,7 +87,8 @@ struct LikeLlama : nn::AttendToPast {
 }  // namespace
 
 TEST_CASE("attention with grouped heads and rotary positions in programs matches the plain loops, with gradients") {
-  using Net = nn::Sequential<nn::Input<4, 3>, nn::MultiHeadAttention<4, 2, LikeLlama>, nn::Softmax>;
+  using Net = nn::Sequential<nn::Input<4, 3>, nn::MultiHeadAttention<4, 2, LikeLlama, nn::GlorotUniform, nn::NoBias>,
+                             nn::Softmax>;
   dist_test::check_emitted<Net>({{3}});
 }
 

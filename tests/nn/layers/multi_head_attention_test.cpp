@@ -79,6 +79,10 @@ struct LikeLlama : nn::AttendToPast {
   using Positions = nn::RotaryPositions<>;
 };
 
+struct OneKey : nn::AttendToPast {
+  static constexpr std::size_t key_heads = 1;
+};
+
 List identity(std::size_t size) {
   List matrix(size * size);
   for (std::size_t i = 0; i < size; ++i) matrix[i * size + i] = 1;
@@ -113,6 +117,24 @@ TEST_CASE("grouped heads compute the same as equal heads of keys and values") {
   CHECK(dist_test::difference(y, all.forward(x, parameters)) < 1e-14);
 }
 
+TEST_CASE("attention without biases computes the same as with biases of 0") {
+  using In = dist::StaticShape<3, 4>;
+  using dist_test::numbers;
+  const List query = numbers(24, 1), key = numbers(12, 2), value = numbers(12, 3), output = numbers(24, 4);
+  const List x = numbers(2 * In::elements, 5);
+  dist_test::BoundLayer<nn::MultiHeadAttention<2, 3, OneKey, nn::GlorotUniform, nn::NoBias>, In> bare;
+  const auto& parameters = decltype(bare)::Bound::parameters;
+  REQUIRE(parameters.size() == 4);
+  CHECK(parameters[1].name == "key/kernel");
+  CHECK(parameters[3].name == "attention_output/kernel");
+  dist_test::BoundLayer<nn::MultiHeadAttention<2, 3, OneKey>, In> biased;
+  const List y = bare.forward(x, {query, key, value, output});
+  CHECK(y == biased.forward(x, {query, List(6), key, List(3), value, List(3), output, List(4)}));
+  const List slopes = numbers(y.size(), 6);
+  CHECK(bare.backward(slopes) == biased.backward(slopes));
+  for (std::size_t which = 0; which < 4; ++which) CHECK(bare.gradients[which] == biased.gradients[2 * which]);
+}
+
 TEST_CASE("rotary positions rotate pairs of columns of queries and keys, as complex numbers of length 1 do") {
   constexpr std::size_t length = 5, width = 4, half = 2;
   const List one = identity(width), zero(width);
@@ -144,7 +166,7 @@ TEST_CASE("rotary positions rotate pairs of columns of queries and keys, as comp
 TEST_CASE("gradients of grouped heads and rotary positions agree with differences, and oneDNN with the plain loops") {
   using Net =
       nn::Sequential<nn::Input<3, 4>, nn::MultiHeadAttention<4, 2, Grouped>, nn::MultiHeadAttention<1, 4, Rotary>,
-                     nn::MultiHeadAttention<2, 2, LikeLlama>, nn::Flatten, nn::Dense<2>>;
+                     nn::MultiHeadAttention<2, 2, LikeLlama, nn::GlorotUniform, nn::NoBias>, nn::Flatten, nn::Dense<2>>;
   for (const std::size_t rows : {std::size_t{0}, std::size_t{2}}) dist_test::check_gradients<Net, nn::Reference>(rows);
   dist_test::check_against<Net, nn::OneDnn, nn::Reference>({3, 1, 0, 4});
 }

@@ -347,18 +347,27 @@ template <class Positions, hlo::TracedArray X>
   }
 }
 
+/// Adds the bias of product `Which` of attention along the last axes, if there is one.
+template <std::size_t Which, std::size_t... Axes, class Arguments, hlo::TracedArray Y, class Parameters>
+[[nodiscard]] Y with_bias(const Arguments& arguments, Y products, const Parameters& parameters) {
+  if constexpr (std::tuple_size_v < Parameters >> 4)
+    products = products + hlo::broadcast<Y, Axes...>(std::get<2 * Which + 1>(parameters));
+  return arguments.of_factors(products);
+}
+
 /// Computes queries, keys or values: x · kernel + bias, [rows, length, heads, width].
-template <class Arguments, hlo::TracedArray X, hlo::TracedArray Kernel, hlo::TracedArray Bias>
-[[nodiscard]] auto heads_of(const Arguments& arguments, X x, Kernel kernel, Bias bias) {
-  const auto products = hlo::contract<2, 0>(arguments.factor(x), arguments.factor(kernel));
-  return arguments.of_factors(products + hlo::broadcast<std::remove_const_t<decltype(products)>, 2, 3>(bias));
+template <std::size_t Which, class Arguments, hlo::TracedArray X, class Parameters>
+[[nodiscard]] auto heads_of(const Arguments& arguments, X x, const Parameters& parameters) {
+  const auto& kernel = std::get<Which * std::tuple_size_v<Parameters> / 4>(parameters);
+  return with_bias<Which, 2, 3>(arguments, hlo::contract<2, 0>(arguments.factor(x), arguments.factor(kernel)),
+                                parameters);
 }
 
 }  // namespace detail
 
 /// The lowering of nn::MultiHeadAttention.
-template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer>
-struct Lowering<MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
+template <std::size_t Heads, std::size_t Width, class Options, class KernelInitializer, class BiasInitializer>
+struct Lowering<MultiHeadAttention<Heads, Width, Options, KernelInitializer, BiasInitializer>> {
   template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     using hlo::Axes;
@@ -367,10 +376,10 @@ struct Lowering<MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
     constexpr std::size_t key_heads = Bound::key_heads, shared = Heads / key_heads;
     using Positions = typename Options::Positions;
     using Weights = hlo::Traced<T, rows, key_heads, length, shared, length>;
-    const auto& [query_kernel, query_bias, key_kernel, key_bias, value_kernel, value_bias, kernel, bias] = parameters;
-    const auto queries = detail::rotated<Positions>(detail::heads_of(arguments, x, query_kernel, query_bias));
-    const auto keys = detail::rotated<Positions>(detail::heads_of(arguments, x, key_kernel, key_bias));
-    const auto values = detail::heads_of(arguments, x, value_kernel, value_bias);
+    const auto queries = detail::rotated<Positions>(detail::heads_of<0>(arguments, x, parameters));
+    const auto keys = detail::rotated<Positions>(detail::heads_of<1>(arguments, x, parameters));
+    const auto values = detail::heads_of<2>(arguments, x, parameters);
+    const auto& kernel = std::get<3 * std::tuple_size_v<Parameters> / 4>(parameters);
     Weights weights = hlo::contract<Axes<4>, Axes<3>, Axes<0, 2>, Axes<0, 2>>(
         hlo::reshape<rows, length, key_heads, shared, Width>(queries), keys);
     weights *= Weights{T{1} / std::sqrt(static_cast<T>(Width))};
@@ -383,7 +392,7 @@ struct Lowering<MultiHeadAttention<Heads, Width, Options, KernelInitializer>> {
     const auto outputs = hlo::contract<Axes<4>, Axes<1>, Axes<0, 1>, Axes<0, 2>>(detail::softmax(weights), values);
     const X products = hlo::contract<Axes<1, 3, 4>, Axes<0, 1, 2>>(
         arguments.factor(outputs), hlo::reshape<key_heads, shared, Width, channels>(arguments.factor(kernel)));
-    return arguments.of_factors(products + hlo::broadcast<X, 2>(bias));
+    return detail::with_bias<3, 2>(arguments, products, parameters);
   }
 };
 

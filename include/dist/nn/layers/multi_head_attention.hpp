@@ -98,10 +98,11 @@ struct Rotate {
 ///   attention_output(softmax(query(x) · key(x)ᵀ / sqrt(width)) · value(x))
 ///
 /// Kernels are [channels, heads, width] for query, key and value, and [heads, width, channels] for attention_output;
-/// all have biases. `Options` has the members of AttendToAll. With `key_heads` it is Keras' GroupQueryAttention:
+/// all have biases, unless the bias initialiser is nn::NoBias. `Options` has the members of AttendToAll. With `key_heads` it is Keras' GroupQueryAttention:
 /// kernels of key and value are [channels, key_heads, width], and head h of the queries uses head h / (heads /
 /// key_heads).
-template <std::size_t Heads, std::size_t Width, class Options = AttendToAll, class KernelInitializer = GlorotUniform>
+template <std::size_t Heads, std::size_t Width, class Options = AttendToAll, class KernelInitializer = GlorotUniform,
+          class BiasInitializer = Zeros>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && Width > 0, "nn::MultiHeadAttention needs at least one head of at least one column");
   static_assert(Heads % (Options::key_heads == 0 ? 1 : Options::key_heads) == 0,
@@ -135,23 +136,37 @@ struct MultiHeadAttention {
     /// The numbers of an element's key, in all heads of keys together.
     static constexpr std::size_t key_columns = Geometry::sizes.key_columns();
     static constexpr std::string_view name = "multi_head_attention";
-    static constexpr std::array parameters{ParameterSpec{"query/kernel", Shape{channels, Heads, Width}},
-                                           ParameterSpec{"query/bias", Shape{Heads, Width}},
-                                           ParameterSpec{"key/kernel", Shape{channels, key_heads, Width}},
-                                           ParameterSpec{"key/bias", Shape{key_heads, Width}},
-                                           ParameterSpec{"value/kernel", Shape{channels, key_heads, Width}},
-                                           ParameterSpec{"value/bias", Shape{key_heads, Width}},
-                                           ParameterSpec{"attention_output/kernel", Shape{Heads, Width, channels}},
-                                           ParameterSpec{"attention_output/bias", Shape{channels}}};
+    /// True if the four products have biases.
+    static constexpr bool has_bias = detail::has_bias<BiasInitializer>;
+
+   private:
+    static constexpr std::array with_biases{ParameterSpec{"query/kernel", Shape{channels, Heads, Width}},
+                                            ParameterSpec{"query/bias", Shape{Heads, Width}},
+                                            ParameterSpec{"key/kernel", Shape{channels, key_heads, Width}},
+                                            ParameterSpec{"key/bias", Shape{key_heads, Width}},
+                                            ParameterSpec{"value/kernel", Shape{channels, key_heads, Width}},
+                                            ParameterSpec{"value/bias", Shape{key_heads, Width}},
+                                            ParameterSpec{"attention_output/kernel", Shape{Heads, Width, channels}},
+                                            ParameterSpec{"attention_output/bias", Shape{channels}}};
+    /// From the parameter of one product to the next product's.
+    static constexpr std::size_t stride = has_bias ? 2 : 1;
+
+   public:
+    static constexpr auto parameters = [] {
+      std::array<ParameterSpec, 4 * stride> specs{};
+      for (std::size_t which = 0; which < specs.size(); ++which) specs[which] = with_biases[which * 2 / stride];
+      return specs;
+    }();
     static constexpr bool is_view = false;
 
     /// Keras' fans: a kernel's last two axes, with the first as a window.
     template <std::size_t Which, class T>
     static void initialize(TensorView<T> view, RandomStream stream) {
-      using Initializer = std::conditional_t<Which % 2 == 0, KernelInitializer, Zeros>;
-      constexpr std::size_t heads_of_kernel = Which < 2 ? Heads : key_heads;
+      using Initializer = std::conditional_t<Which % stride == 0, KernelInitializer, BiasInitializer>;
+      constexpr std::size_t product = Which / stride;
+      constexpr std::size_t heads_of_kernel = product == 0 ? Heads : key_heads;
       constexpr Fans fans =
-          Which < 6 ? Fans{channels * heads_of_kernel, channels * Width} : Fans{columns, Heads * channels};
+          product < 3 ? Fans{channels * heads_of_kernel, channels * Width} : Fans{columns, Heads * channels};
       Initializer::fill(view, fans, stream);
     }
 
@@ -168,7 +183,7 @@ struct MultiHeadAttention {
       template <class Element>
       using View = ViewOn<Backend, Element>;
       template <class Element>
-      using Views = ParameterViewsOn<Backend, Element, 8>;
+      using Views = ParameterViewsOn<Backend, Element, 4 * stride>;
 
      public:
       void forward(State& state, View<const T> x, const Views<const T>& weights, View<T> y) {
@@ -219,12 +234,15 @@ struct MultiHeadAttention {
       /// Kernels as matrices: [channels, heads * width], and [heads * width, channels] for attention_output.
       template <class Element>
       [[nodiscard]] static View<Element> kernel(const Views<Element>& all, std::size_t which) {
-        return which < 3 ? matrix(all[2 * which].data(), channels, columns_of(which))
-                         : matrix(all[6].data(), columns, channels);
+        Element* const data = all[stride * which].data();
+        return which < 3 ? matrix(data, channels, columns_of(which)) : matrix(data, columns, channels);
       }
       template <class Element>
       [[nodiscard]] static View<Element> bias(const Views<Element>& all, std::size_t which) {
-        return {all[2 * which + 1].data(), Shape{which < 3 ? columns_of(which) : channels}};
+        if constexpr (has_bias)
+          return {all[stride * which + 1].data(), Shape{which < 3 ? columns_of(which) : channels}};
+        else
+          return {};
       }
       /// The columns of queries, keys, values and outputs of the heads, and of their gradients.
       [[nodiscard]] static constexpr std::size_t columns_of(std::size_t which) {
@@ -269,7 +287,7 @@ struct MultiHeadAttention {
       }
 
       template <std::size_t Inputs, std::size_t Units>
-      using Product = typename Backend::template Dense<DenseGeometry<Inputs, Units, Linear>, T>;
+      using Product = typename Backend::template Dense<DenseGeometry<Inputs, Units, Linear, has_bias>, T>;
       Product<channels, columns> query_;
       Product<channels, key_columns> key_;
       Product<channels, key_columns> value_;
