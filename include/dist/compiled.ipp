@@ -40,6 +40,7 @@
 #include <dist/core/trace.ipp>
 #include <dist/core/track.ipp>
 #include <dist/core/transpose.ipp>
+#include <dist/core/vectors.ipp>
 #include <dist/device/affinity.ipp>
 #include <dist/device/arena.ipp>
 #include <dist/device/cpu.ipp>

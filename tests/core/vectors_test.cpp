@@ -1,11 +1,59 @@
 #define DIST_DISPATCH_VECTORS 1
 #include <dist/core/vectors.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
+#include <string>
+#include <string_view>
+
+#include <dist/core/error.hpp>
+#include <support/spawned.hpp>
 
 #include <doctest/doctest.h>
+
+namespace {
+
+/// The bytes of the vectors that a body is compiled for.
+std::size_t chosen_width() {
+  std::size_t width = 0;
+  dist::detail::with_widest_vectors([&]<std::size_t Bytes>() DIST_INLINE_LAMBDA { width = Bytes; });
+  return width;
+}
+
+}  // namespace
+
+TEST_CASE("a process with limited vectors" * doctest::skip()) {
+  const char* const variable = std::getenv("DIST_MAX_ISA");
+  if (variable == nullptr) return;
+  const std::string_view name = variable;
+  if (name == "sve") {
+    CHECK_THROWS_WITH_AS(chosen_width(),
+                         "DIST_MAX_ISA is not the name of an instruction set (it is 'sve'). Set it to sse41, avx2 or "
+                         "avx512, or unset it.",
+                         dist::InvalidArgument);
+    return;
+  }
+  const std::size_t allowed = name == "sse41" ? 16 : name == "avx2" ? 32 : 64;
+  if (dist::detail::vector_bytes > allowed) {
+    CHECK_THROWS_AS(chosen_width(), dist::InvalidArgument);
+    return;
+  }
+  CHECK(chosen_width() <= allowed);
+#ifdef DIST_DISPATCHES_VECTORS
+  if (allowed == 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) CHECK(chosen_width() == 32);
+#endif
+}
+
+TEST_CASE("DIST_MAX_ISA limits the vectors") {
+  for (const char* const name : {"sse41", "avx2", "avx512", "sve"}) {
+    CAPTURE(name);
+    support::Spawned process{"a process with limited vectors", {std::string{"DIST_MAX_ISA="} + name}};
+    CHECK(process.exit_status_within(std::chrono::seconds{120}) == 0);
+  }
+}
 
 TEST_CASE("the body is called once, with the vector width of the processor") {
   std::size_t calls = 0;

@@ -17,6 +17,13 @@ inline constexpr std::size_t vector_bytes = 32;
 inline constexpr std::size_t vector_bytes = 16;
 #endif
 
+/// Returns the bytes of the widest vectors that the environment allows: with DIST_MAX_ISA=sse41 16, avx2 32, avx512 64,
+/// and without it the largest number. The widths decide the order of sums. Reads the variable once. Throws
+/// InvalidArgument for other values.
+[[nodiscard]] std::size_t max_vector_bytes();
+/// Throws InvalidArgument, because this code is compiled for wider vectors than DIST_MAX_ISA allows.
+[[noreturn]] void refuse_vectors(std::size_t bytes);
+
 /// The type of `count` numbers that a loop processes in parallel: clang vectorises vector types, g++ vectorises arrays.
 template <class T, std::size_t count>
 struct LanesOf {
@@ -54,16 +61,19 @@ template <class Body>
 
 /// Calls `body.template operator()<bytes>()`, compiled for the widest vectors of the translation unit's target. With
 /// DIST_DISPATCH_VECTORS, chooses the widest vectors of the processor at run time, at the cost of testing one flag per
-/// call. Only inlined code is compiled for these vectors, so write the body as `[&]<std::size_t Bytes>()
+/// call. DIST_MAX_ISA limits them. Throws InvalidArgument if the target's are wider. Only inlined code is compiled for these vectors, so write the body as `[&]<std::size_t Bytes>()
 /// DIST_INLINE_LAMBDA { ... }`.
 template <class Body>
 DIST_ALWAYS_INLINE void with_widest_vectors(Body&& body) {
+  const std::size_t most = max_vector_bytes();
+  if (vector_bytes > most) refuse_vectors(vector_bytes);
 #ifdef DIST_DISPATCHES_VECTORS
   if constexpr (vector_bytes < 64) {
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (most >= 64 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
       return with_avx512(body);
     if constexpr (vector_bytes < 32) {
-      if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return with_avx2(body);
+      if (most >= 32 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return with_avx2(body);
     }
   }
 #endif
@@ -71,3 +81,7 @@ DIST_ALWAYS_INLINE void with_widest_vectors(Body&& body) {
 }
 
 }  // namespace dist::detail
+
+#ifndef DIST_COMPILED
+#include <dist/core/vectors.ipp>
+#endif

@@ -132,7 +132,7 @@ struct Conv2DProduct {
 /// Float16 ends at 65504, with a smallest step of 6e-8: small gradients vanish without a LossScale, which nn::Model
 /// has. nn::Cuda multiplies with tensor cores for TF32, whose factors have 11 bits, so no bit is lost, and adds up in
 /// float. nn::OneDnn multiplies BFloat16 on AMD's processors with AVX512-BF16, where the order of sums is another one;
-/// ONEDNN_MAX_CPU_ISA=AVX512_CORE hides these units. Other back ends give the results of 16-bit units, not their speed;
+/// DIST_MAX_ISA=avx512 hides these units. Other back ends give the results of 16-bit units, not their speed;
 /// Xla does in compiled steps, too.
 template <class BackendType, class Half>
 struct MixedPrecision : BackendType {

@@ -82,7 +82,7 @@ TEST_CASE("oneDNN multiplies BFloat16 numbers with the processor's units for the
   using Short = nn::OneDnn::Short<dist::BFloat16>;
   CHECK((nn::onednn::multiplies_bfloat16() || !Short::is_available()));
 #ifdef __x86_64__
-  if (std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr) {
+  if (std::getenv("DIST_MAX_ISA") == nullptr) {
     const bool has_units = __builtin_cpu_supports("avx512bf16");
     const bool is_fast = has_units && __builtin_cpu_is("amd");
     CHECK(nn::onednn::multiplies_bfloat16() == has_units);
@@ -94,12 +94,12 @@ TEST_CASE("oneDNN multiplies BFloat16 numbers with the processor's units for the
 }
 
 TEST_CASE("a process without these units" * doctest::skip()) {
-  if (std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr) return;
+  if (std::getenv("DIST_MAX_ISA") == nullptr) return;
   REQUIRE_FALSE(nn::onednn::multiplies_bfloat16());
   check_layers<WithUnits>();
 }
 
 TEST_CASE("the results are the same if the units are hidden") {
-  support::Spawned process{"a process without these units", {"ONEDNN_MAX_CPU_ISA=AVX512_CORE"}};
+  support::Spawned process{"a process without these units", {"DIST_MAX_ISA=avx512"}};
   CHECK(process.exit_status_within(std::chrono::seconds{120}) == 0);
 }

@@ -55,7 +55,7 @@ using Compiled = std::unique_ptr<OperationPlans, DeletePlans>;
 
 /// The type of a product's factors. Sums and results are floats.
 enum class Factors : unsigned char { float32, bfloat16 };
-/// True if the processor has AVX512-BF16, unless ONEDNN_MAX_CPU_ISA hides it.
+/// True if the processor has AVX512-BF16, unless DIST_MAX_ISA or ONEDNN_MAX_CPU_ISA hides it.
 [[nodiscard]] bool multiplies_bfloat16();
 /// True if these instructions multiply BFloat16 numbers faster than floats: on AMD's processors, about twice as fast on
 /// Zen 4. Intel's Sapphire Rapids takes 1.6 to 1.9 times as long for them.

@@ -14,7 +14,30 @@
 
 namespace dist::nn::onednn {
 
-DIST_INLINE State::State() : runtime_(std::make_unique<Runtime>()) {}
+/// Applies DIST_MAX_ISA to oneDNN, which reads its own limit, ONEDNN_MAX_CPU_ISA, at the first use. Throws OneDnnError if
+/// the program has used oneDNN before.
+DIST_INLINE void limit_isa() {
+  static const dnnl::status status = [] {
+    switch (dist::detail::max_vector_bytes()) {
+      case 16:
+        return dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+      case 32:
+        return dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+      case 64:
+        return dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core);
+      default:
+        return dnnl::status::success;
+    }
+  }();
+  if (status != dnnl::status::success)
+    throw OneDnnError("limiting instructions to DIST_MAX_ISA", "the program has used oneDNN before",
+                      static_cast<dnnl_status_t>(status), "set ONEDNN_MAX_CPU_ISA in the environment, too");
+}
+
+DIST_INLINE State::State() {
+  limit_isa();
+  runtime_ = std::make_unique<Runtime>();
+}
 DIST_INLINE_DEFAULT State::~State() = default;
 DIST_INLINE float* State::scratch(std::size_t count) {
   runtime_->reserve_copy(count * sizeof(float));
@@ -24,6 +47,7 @@ DIST_INLINE State::OneThread::OneThread() : before_(omp_get_max_threads()) { omp
 DIST_INLINE State::OneThread::~OneThread() { omp_set_num_threads(before_); }
 
 DIST_INLINE bool multiplies_bfloat16() {
+  limit_isa();
   constexpr int needed = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);  // a set of bits
   static const bool has_all = (static_cast<int>(dnnl::get_effective_cpu_isa()) & needed) == needed;
   return has_all;
