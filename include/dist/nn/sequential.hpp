@@ -124,7 +124,7 @@ template <class Named, class In, class... Layers>
 struct BindLayers {
   using Type = std::tuple<>;
 };
-/// The placed layer `Bound`, and those that follow it.
+/// The placed layer `Bound`, and the layers after it.
 template <class Named, class Bound, class... Rest>
 struct BindAfter {
   using Type = std::tuple<>;
