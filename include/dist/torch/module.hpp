@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dist/torch/parts.hpp>  // first: it includes what libtorch 1.13 needs before its other headers
+#include <dist/torch/sync_batch_norm.hpp>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
@@ -174,11 +175,17 @@ class TorchModule {
   [[nodiscard]] std::span<const nn::Parameter> layout() const noexcept { return learned_; }
 
   /// Returns the calling replica's module. Throws WrongStrategy, and InvalidArgument if its tensors were replaced.
-  [[nodiscard]] Made& on(const InReplica auto& replica) { return local_of(replica).module; }
+  [[nodiscard]] Made& on(const InReplica auto& replica) {
+    Local& local = local_of(replica);
+    attach(local, replica);
+    return local.module;
+  }
   /// Returns the module of a replica of this process, outside replica functions.
   [[nodiscard]] Made& on(const InCrossReplica auto& scope, std::size_t local_replica) {
     static_cast<void>(parameters_.component(scope, local_replica));
-    return locals_[local_replica].module;
+    Local& local = locals_[local_replica];
+    for (TorchSyncBatchNormImpl* const norm : local.synchronised) norm->attach(nullptr);
+    return local.module;
   }
 
   /// Returns a copy of a parameter by its name, outside replica functions. Throws InvalidArgument for an unknown name.
@@ -222,7 +229,8 @@ class TorchModule {
   }
 
   /// Returns the module's output for a batch, a tensor or a view, and the destination of the loss's gradient. Inference
-  /// uses the module's evaluation mode. `x` must not change until `backward`. An empty batch does not reach the module.
+  /// uses the module's evaluation mode. `x` must not change until `backward`. An empty batch does not reach a module
+  /// without TorchSyncBatchNorm.
   /// Throws InvalidArgument for a result of another type than float, and libtorch's errors.
   template <InReplica Replica, nn::Values X, nn::ForwardMode Mode = nn::Training>
   [[nodiscard]] nn::Outputs<float> forward(const Replica& replica, const X& x, Mode = {}) {
@@ -233,7 +241,8 @@ class TorchModule {
     constexpr bool trains = std::same_as<Mode, nn::Training>;
     Local& local = local_of(replica);
     const auto batch = nn::values_of(x);
-    if (batch.rows() == 0) {
+    attach(local, replica);
+    if (batch.rows() == 0 && local.synchronised.empty()) {
       local.output = torch::empty(detail::torch_sizes(local.row.stacked(0)));
     } else {
       if (local.module->is_training() != trains) local.module->train(trains);
@@ -317,13 +326,17 @@ class TorchModule {
 
   /// A replica's module and tensors; on separate cache lines, as different threads write them.
   struct alignas(cache_line) Local {
-    explicit Local(Made made) : module(std::move(made)), parts(*module), has_gradient(parts.learned.size()) {}
+    explicit Local(Made made) : module(std::move(made)), parts(*module), has_gradient(parts.learned.size()) {
+      for (const std::shared_ptr<torch::nn::Module>& part : module->modules())
+        if (auto* const norm = part->template as<TorchSyncBatchNormImpl>()) synchronised.push_back(norm);
+    }
 
     Made module;
     detail::TorchParts parts;
-    std::vector<Laid> laid;                // the tensors of parts, in the same order
-    std::vector<torch::Tensor> gradients;  // in the strategy's memory, in the order of parts.learned
-    Shape row;                             // of an output, once known
+    std::vector<TorchSyncBatchNormImpl*> synchronised;  // parts of the module
+    std::vector<Laid> laid;                             // the tensors of parts, in the same order
+    std::vector<torch::Tensor> gradients;               // in the strategy's memory, in the order of parts.learned
+    Shape row;                                          // of an output, once known
     torch::Tensor output, output_gradient;
     Held held = Held::nothing;
     bool has_computed = false;               // a backward was called
@@ -525,6 +538,12 @@ class TorchModule {
     const std::size_t end = local.told == learned_.size() ? gradients_.size() : learned_[local.told].offset;
     local.told = first;
     (*local.ready)({learned_[first].offset, end});
+  }
+
+  /// Lets the module exchange statistics with other replicas in this step.
+  static void attach(Local& local, const InReplica auto& replica) {
+    for (TorchSyncBatchNormImpl* const norm : local.synchronised)
+      norm->attach([replica](std::span<double> values) { replica.all_reduce(sum, values); });
   }
 
   [[nodiscard]] Local& local_of(const InReplica auto& replica) {
