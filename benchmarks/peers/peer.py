@@ -53,7 +53,7 @@ class Peer:
             self.process.stdin.write(b"\n")
         except BrokenPipeError:
             raise Failed(f"{self.command} ended") from None
-        return self.answer(WINDOW_LIMIT)["images_per_second"]
+        return self.answer(WINDOW_LIMIT)["per_second"]
 
     def stop(self):
         """Kills the process and its children."""

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The training steps of benchmarks/cnn_step.cpp and resnet_step.cpp in PyTorch: same network, batch, loss and update,
-on random images in memory. peers/frameworks compares them with ours.
+"""The training steps of benchmarks/cnn_step.cpp, resnet_step.cpp and gpt_step.cpp in PyTorch: same network, batch, loss
+and update, on random images or tokens in memory. peers/frameworks compares them with ours.
 
-    pytorch_step.py single1|single2|ddp [--network cnn|perceptron|resnet] [--serve] [--windows N] [--seconds S]
+    pytorch_step.py single1|single2|ddp [--network cnn|perceptron|resnet|gpt] [--bfloat16] [--serve] [--windows N] [--seconds S]
     pytorch_step.py gpu_eager|gpu_compiled|gpu_graphs [--bfloat16] [--batch N] [--serve] [--windows N] [--seconds S]
 
 single1: 64 images, one thread. single2: 128 images, two threads. ddp: DistributedDataParallel over gloo on the loopback
 interface, two processes with 64 images and one thread each. The perceptron of benchmarks/torch_step.cpp (11 million
-parameters) has 16 images instead of 64; the ResNet has 32, and uses Adam instead of SGD.
+parameters) has 16 images instead of 64; the ResNet has 32, and uses Adam instead of SGD. The GPT has 8 sequences of 256 tokens in
+all configurations, and uses AdamW. --bfloat16: products of BFloat16 under autocast.
 gpu_eager: on a GPU, images in its memory; gpu_compiled: with torch.compile; gpu_graphs: with torch.compile and CUDA graphs
-(mode "reduce-overhead"). Products are in float32 without TF32, like ours, or under autocast with --bfloat16."""
+(mode "reduce-overhead"). Products are in float32 without TF32, like ours, or under autocast."""
 import argparse
 import datetime
 import os
@@ -21,9 +22,10 @@ import find_torch
 import windows
 
 torch = find_torch.torch_or_exit()
-PER_PROCESS = {"cnn": 64, "perceptron": 16, "resnet": 32}
+PER_PROCESS = {"cnn": 64, "perceptron": 16, "resnet": 32, "gpt": 4}
 IMAGE = {"cnn": (1, 28, 28), "perceptron": (1, 28, 28), "resnet": (3, 32, 32)}
-PARAMETERS = {"cnn": 2_770_634, "perceptron": 11_086_910, "resnet": 4_913_802}
+CONTEXT, CHANNELS, HEADS, WORDS = 256, 384, 6, 65  # of the GPT
+PARAMETERS = {"cnn": 2_770_634, "perceptron": 11_086_910, "resnet": 4_913_802, "gpt": 10_770_816}
 ON_GPU = {"gpu_eager": None, "gpu_compiled": "default", "gpu_graphs": "reduce-overhead"}  # modes of torch.compile
 
 
@@ -40,7 +42,38 @@ class Residual(torch.nn.Module):
         return torch.nn.functional.relu(self.body(x) + self.shortcut(x))
 
 
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before_attention, self.before_dense = torch.nn.LayerNorm(CHANNELS), torch.nn.LayerNorm(CHANNELS)
+        self.attention_input = torch.nn.Linear(CHANNELS, 3 * CHANNELS)
+        self.attention_output = torch.nn.Linear(CHANNELS, CHANNELS)
+        self.dense = torch.nn.Sequential(torch.nn.Linear(CHANNELS, 4 * CHANNELS), torch.nn.GELU("tanh"),
+                                         torch.nn.Linear(4 * CHANNELS, CHANNELS))
+
+    def forward(self, x):
+        parts = self.attention_input(self.before_attention(x)).split(CHANNELS, 2)
+        query, key, value = (part.unflatten(2, (HEADS, -1)).transpose(1, 2) for part in parts)
+        heads = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.attention_output(heads.transpose(1, 2).flatten(2))
+        return x + self.dense(self.before_dense(x))
+
+
+class Gpt(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(WORDS, CHANNELS)
+        self.positions = torch.nn.Parameter(torch.randn(CONTEXT, CHANNELS) / 50)
+        self.blocks = torch.nn.Sequential(*[Block() for _ in range(6)], torch.nn.LayerNorm(CHANNELS))
+
+    def forward(self, x):
+        scores = self.blocks(self.words(x) + self.positions) @ self.words.weight.T
+        return scores.float().flatten(0, 1)
+
+
 def make_model(network="cnn"):
+    if network == "gpt":
+        return Gpt()
     if network == "resnet":
         return torch.nn.Sequential(
             torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.BatchNorm2d(64), torch.nn.ReLU(), torch.nn.MaxPool2d(3, 2, 1),
@@ -55,18 +88,24 @@ def make_model(network="cnn"):
         torch.nn.Linear(21632, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
 
 
-def make_step(model, network, images, seed):
+def make_step(model, network, images, seed, bfloat16=False):
     """Returns a function that runs `count` training steps and returns the last loss."""
-    optimizer = (torch.optim.Adam if network == "resnet" else torch.optim.SGD)(model.parameters(), 1e-3)
+    optimizers = {"resnet": torch.optim.Adam, "gpt": torch.optim.AdamW}
+    optimizer = optimizers.get(network, torch.optim.SGD)(model.parameters(), 1e-3)
     loss_function = torch.nn.CrossEntropyLoss()
     generator = torch.Generator().manual_seed(seed)
-    x = torch.rand(images, *IMAGE[network], generator=generator)
-    y = torch.randint(0, 10, (images,), generator=generator)
+    if network == "gpt":
+        x, y = torch.randint(0, WORDS, (2, images, CONTEXT), generator=generator)
+        y = y.flatten()
+    else:
+        x = torch.rand(images, *IMAGE[network], generator=generator)
+        y = torch.randint(0, 10, (images,), generator=generator)
 
     def step(count):
         for _ in range(count):
             optimizer.zero_grad(set_to_none=True)
-            loss = loss_function(model(x), y)
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+                loss = loss_function(model(x), y)
             loss.backward()
             optimizer.step()
         return loss.item()
@@ -131,7 +170,7 @@ def main():
     parser.add_argument("configuration", choices=["single1", "single2", "ddp", *ON_GPU])
     parser.add_argument("--network", choices=list(PER_PROCESS), default="cnn", help="on CPUs")
     parser.add_argument("--batch", type=int, default=512, help="on a GPU")
-    parser.add_argument("--bfloat16", action="store_true", help="autocast on a GPU")
+    parser.add_argument("--bfloat16", action="store_true", help="autocast, not for ddp")
     parser.add_argument("--follow", type=int, metavar="PORT", help=argparse.SUPPRESS)
     windows.add_arguments(parser)
     arguments = parser.parse_args()
@@ -143,8 +182,9 @@ def main():
 
     def measure(step, images, where=""):
         before = step(1)
-        assert step(20) < before, "the step does not train"
-        windows.measure(step, images, f"PyTorch {torch.__version__} {arguments.configuration}{where}, {arguments.network}", arguments.serve,
+        assert step(5 if arguments.network == "gpt" else 20) < before, "the step does not train"
+        units = images * CONTEXT if arguments.network == "gpt" else images
+        windows.measure(step, units, f"PyTorch {torch.__version__} {arguments.configuration}{where}, {arguments.network}", arguments.serve,
                         arguments.windows, arguments.seconds)
 
     if arguments.configuration in ON_GPU:
@@ -154,10 +194,11 @@ def main():
         return
 
     if arguments.configuration != "ddp":
-        images = PER_PROCESS[arguments.network] * torch.get_num_threads()
+        images = 8 if arguments.network == "gpt" else PER_PROCESS[arguments.network] * torch.get_num_threads()
         model = make_model(arguments.network)
         assert sum(parameter.numel() for parameter in model.parameters()) == PARAMETERS[arguments.network]
-        measure(make_step(model, arguments.network, images, 0), images)
+        half = ", bfloat16" if arguments.bfloat16 else ""
+        measure(make_step(model, arguments.network, images, 0, arguments.bfloat16), images, half)
         return
 
     with socket.socket() as probe:

@@ -6,23 +6,27 @@ import sys
 import time
 
 
-def measure(step, images_per_step, description, serve, windows, seconds, **facts):
+def measure(step, units_per_step, description, serve, windows, seconds, **facts):
     """`step(count)` must run `count` steps and return when the results are available.
 
     Prints a JSON line that includes `facts`. With `serve`, prints {"ready": ...}, and then a line per line of input, until
     standard input ends."""
-    step(10)  # warm-up: compilation and allocation
+    step(1)  # warm-up: compilation and allocation
     start = time.perf_counter()
-    step(10)
-    count = max(1, round(10 * seconds / (time.perf_counter() - start)))
+    step(1)
+    few = 10 if time.perf_counter() - start < 0.1 else 1
+    step(few)
+    start = time.perf_counter()
+    step(few)
+    count = max(1, round(few * seconds / (time.perf_counter() - start)))
 
     def measured():
         rates = []
         for _ in range(windows):
             start = time.perf_counter()
             step(count)
-            rates.append(count * images_per_step / (time.perf_counter() - start))
-        return {"images_per_second": statistics.median(rates), "min": min(rates), "max": max(rates)}
+            rates.append(count * units_per_step / (time.perf_counter() - start))
+        return {"per_second": statistics.median(rates), "min": min(rates), "max": max(rates)}
 
     def say(values):
         print(json.dumps(values), flush=True)

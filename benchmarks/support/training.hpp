@@ -30,12 +30,12 @@ class NetworkTraining {
  public:
   explicit NetworkTraining(Strategy& strategy) : strategy_(strategy) {}
 
-  /// Runs one step of every replica on its equal part of `images` in host memory.
-  void operator()(const Images& images) {
-    const std::size_t share = images.x.rows() / strategy_.num_replicas_in_sync();
+  /// Runs one step of every replica on its equal part of `examples`, such as Images, in host memory.
+  void operator()(const auto& examples) {
+    const std::size_t share = examples.x.rows() / strategy_.num_replicas_in_sync();
     strategy_.run([&](auto& replica) {
       const std::size_t first = replica.local_index() * share;
-      step(replica, images.x.view().rows(first, share), images.y.view().rows(first, share), images.x.rows());
+      step(replica, examples.x.view().rows(first, share), examples.y.view().rows(first, share), examples.y.size());
     });
   }
 
@@ -47,10 +47,11 @@ class NetworkTraining {
     });
   }
 
-  /// The step of one replica, with views in its device's memory. Returns the loss.
-  auto step(auto& replica, const auto& x, const auto& y, std::size_t global_batch) {
+  /// The step of one replica, with views in its device's memory. `labels` is the number of labels of all replicas.
+  /// Returns the loss.
+  auto step(auto& replica, const auto& x, const auto& y, std::size_t labels) {
     const auto logits = net_.forward(replica, x);
-    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, y, global_batch);
+    const auto loss = nn::sparse_categorical_crossentropy(replica, logits, y, labels);
     net_.backward(replica, loss);
     optimizer_.apply_gradients(replica);
     return loss;
