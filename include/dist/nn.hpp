@@ -13,6 +13,7 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/bias.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>

@@ -119,7 +119,8 @@ TEST_CASE("onnxruntime agrees with a transformer") {
   check<nn::Sequential<nn::Input<5>, nn::Named<"wte", nn::Embedding<20, 6>>, nn::LearnedPositions<>,
                        Encoder<nn::AttendToAll>, Encoder<nn::AttendToPast>,
                        nn::MultiHeadAttention<4, 2, LikeLlama, nn::GlorotUniform, nn::NoBias>, nn::LayerNormalization<>,
-                       nn::Unembed<"wte">>>("input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 20]\n", 20);
+                       nn::Unembed<"wte">, nn::Bias<nn::GlorotUniform>>>(
+      "input FLOAT ['batch', 5] -> output FLOAT ['batch', 5, 20]\n", 20);
 }
 
 TEST_CASE("onnxruntime agrees with groups, paddings, strides, and pools across the border") {

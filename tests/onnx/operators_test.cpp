@@ -116,11 +116,12 @@ TEST_CASE("a kernel has layout [filters, channels, height, width], and its own n
         CHECK(values[(filter * 3 + channel) * 4 + pixel] == static_cast<float>((pixel * 3 + channel) * 5 + filter));
 }
 
-TEST_CASE("trained positions are one addition") {
-  using Net = nn::Sequential<nn::Input<4>, nn::Embedding<9, 6>, nn::LearnedPositions<>>;
+TEST_CASE("trained positions and a bias are additions") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Embedding<9, 6>, nn::LearnedPositions<>, nn::Bias<>>;
   const Wire graph = graph_of<Net>();
-  CHECK(operators_in(graph) == Strings{"Cast", "Gather", "Add"});
+  CHECK(operators_in(graph) == Strings{"Cast", "Gather", "Add", "Add"});
   CHECK(Wire{graph.strings(5).at(1)}.bytes(8) == "position_embedding/embeddings");
+  CHECK(Wire{graph.strings(5).at(2)}.bytes(8) == "bias/bias");
 }
 
 TEST_CASE("a tied table is one tensor of the graph") {

@@ -24,6 +24,7 @@
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/bias.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv1d.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -531,9 +532,9 @@ struct Operator<nn::detail::UnembedOf<Name>> {
   }
 };
 
-/// The sum of the input and the table.
+/// The sum of the input and the layer's parameter.
 template <class Initializer>
-struct Operator<nn::LearnedPositions<Initializer>> {
+struct Operator<nn::Bias<Initializer>> {
   template <class Bound>
   static Value add(Graph& graph, const Value& x, auto& weights) {
     Value y = graph.channels_last(x);
@@ -541,6 +542,8 @@ struct Operator<nn::LearnedPositions<Initializer>> {
     return y;
   }
 };
+template <class Initializer>
+struct Operator<nn::LearnedPositions<Initializer>> : Operator<nn::Bias<Initializer>> {};
 
 /// Attention in elementary operators, with two axes before the sequence: heads of keys, and the heads of queries that
 /// share one.

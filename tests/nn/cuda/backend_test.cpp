@@ -24,6 +24,7 @@
 #include <dist/nn/cuda/embedding.cuh>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/bias.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
@@ -73,7 +74,7 @@ using Net = nn::Sequential<nn::Input<5, 4, 1>, nn::Conv2D<6, 2, nn::Relu, 1, nn:
 // A model of texts of 20 words, and then of the images computed from them.
 using Words = nn::Sequential<
     nn::Input<20>, nn::Named<"words", nn::Embedding<19, 4>>, nn::LearnedPositions<>, nn::Unembed<"words">,
-    nn::LayerNormalization<>, nn::Dense<6, nn::Tanh>, nn::RMSNormalization<>,
+    nn::Bias<nn::GlorotUniform>, nn::LayerNormalization<>, nn::Dense<6, nn::Tanh>, nn::RMSNormalization<>,
     nn::Dense<4, nn::Linear, nn::GlorotUniform, nn::NoBias>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>,
     nn::Dropout<10>, nn::Reshape<5, 4, 4>, nn::DepthwiseConv2D<2, nn::Linear, 1, nn::Same>, nn::GroupNormalization<2>,
     nn::MaxPool2D<3, 2, nn::Same>, nn::AveragePool2D<2, 1, nn::Same>,

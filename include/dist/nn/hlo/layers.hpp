@@ -22,6 +22,7 @@
 #include <dist/nn/layer_random.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/batch_normalization.hpp>
+#include <dist/nn/layers/bias.hpp>
 #include <dist/nn/layers/concatenate.hpp>
 #include <dist/nn/layers/dropout.hpp>
 #include <dist/nn/layers/embedding.hpp>
@@ -313,6 +314,16 @@ struct Lowering<detail::UnembedOf<Name>> {
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State&) {
     const auto& [table] = parameters;
     return arguments.of_factors(hlo::contract<X::rank - 1, 1>(arguments.factor(x), arguments.factor(table)));
+  }
+};
+
+/// The lowering of nn::Bias.
+template <class Initializer>
+struct Lowering<Bias<Initializer>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments&, X x, const Parameters& parameters, State&) {
+    const auto& [bias] = parameters;
+    return x + hlo::broadcast<X, X::rank - 1>(bias);
   }
 };
 
