@@ -6,7 +6,7 @@
 
 #include "training.hpp"
 
-/// The residual network of example 19 for CIFAR-10, but with Keras' momentum of the moving averages.
+/// A residual network like the one of example 19, for images of 32 x 32 pixels and with one block of 64 filters.
 namespace bench {
 
 namespace resnet {

@@ -49,7 +49,8 @@ file(GLOB pages RELATIVE "${project}" "${project}/*.md" "${project}/examples/*.m
 list(JOIN pages " " pages)
 # The files that pages show or link to, and that these include.
 file(GLOB files RELATIVE "${project}" "${project}/examples/*.cpp" "${project}/examples/*.hpp"
-     "${project}/examples/backend/reference/backend.hpp" "${project}/benchmarks/*.svg" "${project}/cmake/packages.txt")
+     "${project}/examples/backend/reference/backend.hpp" "${project}/examples/tpu/none/tpu.hpp" "${project}/benchmarks/*.svg"
+     "${project}/cmake/packages.txt")
 list(JOIN files " " files)
 
 # remove_contract_members(<variable>): removes the warnings about members that contract_members.txt names from the list of

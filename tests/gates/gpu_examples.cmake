@@ -1,7 +1,6 @@
 # Examples on GPUs: their sources with a GPU strategy instead of the original one. Each runs on fake GPUs, and nvcc
-# compiles it. Types without a GPU counterpart are replaced by another type. Fake GPUs are slow, so networks are
-# narrower, example 19 trains with fewer images, and example 10, whose epochs do not end with the data, makes fewer
-# steps.
+# compiles it. Types without a GPU counterpart are replaced by another type, and parts [servers] are removed. Fake GPUs
+# are slow, so networks are narrower, and example 10, whose epochs do not end with the data, makes fewer steps.
 set(of_cpus "dist::Mirrored<dist::ThreadAllReduce>" "dist::Mirrored<dist::RingAllReduce>"
     "dist::CentralStorage<dist::Cpu>" "dist::MultiWorker<dist::RingAllReduce>" "dist::OneDevice<dist::Cpu>"
     "dist::Default none" "nn::OwnerComputedGradients<1>" "<dist/device/thrust_policy.hpp>")
@@ -12,9 +11,9 @@ set(policies cuda/policies cuda/policies cuda/policies
     nccl/nccl_all_reduce)  # whose headers the first ones need
 
 set(of_real_gpus "quick() ? 20 : 70" "nn::Conv2D<32, 3, nn::Relu>, nn::MaxPool2D<2>"
-    "nn::Conv2D<16, 3, nn::Relu>, nn::MaxPool2D<2>" "width = 64;" "quick_width = 8" "drawn(1'024, 1), drawn(256, 2), 4")
+    "nn::Conv2D<16, 3, nn::Relu>, nn::MaxPool2D<2>" "ResNet<64, 224>")
 set(of_fake_gpus "quick() ? 5 : 70" "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>"
-    "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>" "width = 4;" "quick_width = 4" "drawn(640, 1), drawn(64, 2), 4")
+    "nn::Conv2D<4, 3, nn::Relu>, nn::MaxPool2D<2>" "ResNet<8, 64>")
 
 add_custom_target(gpu_examples)
 # Programs for the GPUs of this machine: cmake/quickstart cuda.
@@ -34,7 +33,8 @@ function(dist_add_gpu_program name text)
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/gpu_programs/${name}.cu" CONTENT "${text}" @ONLY)
   add_executable(${target} EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/gpu_programs/${name}.cu")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/examples"
-                                               "${PROJECT_SOURCE_DIR}/examples/backend/cuda")
+                                               "${PROJECT_SOURCE_DIR}/examples/backend/cuda"
+                                               "${PROJECT_SOURCE_DIR}/examples/tpu/none")
   target_link_libraries(${target} PRIVATE ${dist_libraries})
   add_dependencies(gpu_programs ${target})
   add_test(NAME ${test} COMMAND ${target})
@@ -60,6 +60,7 @@ function(dist_add_gpu_example name)
   if("${text}" STREQUAL "${of_source}")
     message(FATAL_ERROR "${source} names no strategy that has a counterpart on GPUs.")
   endif()
+  string(REGEX REPLACE "// \\[servers\\].*// \\[/servers\\]" "" text "${text}")
   set(of_fakes "${text}")
   foreach(part replacement IN ZIP_LISTS of_real_gpus of_fake_gpus)
     string(REPLACE "${part}" "${replacement}" of_fakes "${of_fakes}")
@@ -78,7 +79,8 @@ function(dist_add_gpu_example name)
   set(target gpu_example_${name})
   add_executable(${target} "${changed}")
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/examples"
-                                               "${PROJECT_SOURCE_DIR}/examples/backend/cuda")
+                                               "${PROJECT_SOURCE_DIR}/examples/backend/cuda"
+                                               "${PROJECT_SOURCE_DIR}/examples/tpu/none")
   dist_link(${target} ${dist_libraries} dist_program)
   dist_link_fakes(${target} ${dist_libraries})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)

@@ -42,7 +42,7 @@ foreach(test IN LISTS sources gpu_examples gpu_benchmarks)
   cmake_path(ABSOLUTE_PATH test BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE source)
   dist_checked_with(checked "${NVCC_PROGRAM}" "${source}" ${dist_nvcc_flags} -cuda "-I${CMAKE_CURRENT_SOURCE_DIR}"
                     "-I${PROJECT_SOURCE_DIR}/examples" "-I${PROJECT_SOURCE_DIR}/examples/backend/cuda"
-                    ${packages} -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS)
+                    "-I${PROJECT_SOURCE_DIR}/examples/tpu/none" ${packages} -DDOCTEST_CONFIG_VOID_CAST_EXPRESSIONS)
   list(APPEND all "${checked}")
 endforeach()
 # All GPU headers in one object, which defines nothing that a second object must not define.
