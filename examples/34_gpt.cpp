@@ -55,14 +55,15 @@ struct Block {
 constexpr std::size_t words = 128;  // at least the number of different characters
 
 /// The last layer multiplies by the vectors of the characters.
-template <std::size_t Context, std::size_t Channels, class... Blocks>
+template <std::size_t Context, std::size_t Channels, std::size_t Blocks, std::size_t Heads>
 using Gpt =
     nn::Sequential<nn::Input<Context>, nn::Named<"characters", nn::Embedding<words, Channels, nn::GlorotUniform>>,
-                   Blocks..., nn::LayerNormalization<>, nn::Unembed<"characters">>;
+                   nn::Named<"blocks", nn::Repeat<Blocks, Block<Heads>>>, nn::LayerNormalization<>,
+                   nn::Unembed<"characters">>;
 // [/network]
 
-using SmallGpt = Gpt<64, 64, Block<4>, Block<4>>;
-using LargeGpt = Gpt<256, 384, Block<6>, Block<6>, Block<6>, Block<6>, Block<6>, Block<6>>;
+using SmallGpt = Gpt<64, 64, /*Blocks=*/2, /*Heads=*/4>;
+using LargeGpt = Gpt<256, 384, /*Blocks=*/6, /*Heads=*/6>;
 
 std::string text_of(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> files;

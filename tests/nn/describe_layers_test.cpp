@@ -10,6 +10,7 @@
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/views.hpp>
 #include <dist/nn/sequential.hpp>
 
@@ -55,4 +56,18 @@ TEST_CASE("summary returns a table") {
         "batch_normalization  (rows, 8)             32\n"
         "dense_1              (rows, 3)             27\n"
         "Parameters: 99 (trainable: 83)\n");
+}
+
+TEST_CASE("a Repeat is one row with the number of its blocks") {
+  using Repeated = nn::Sequential<nn::Input<4>, nn::Repeat<3, nn::Sequential<nn::Dense<4>, nn::BatchNormalization<>>>,
+                                  nn::Named<"blocks", nn::Repeat<12, nn::Dense<4>>>>;
+  const auto layers = nn::describe_layers<Repeated>();
+  REQUIRE(layers.size() == 2);
+  CHECK(layers[1].blocks == 12);
+  CHECK(nn::summary(layers) ==
+        "Layer        Output shape  Parameters\n"
+        "-------------------------------------\n"
+        "repeat x 3   (rows, 4)            108\n"
+        "blocks x 12  (rows, 4)            240\n"
+        "Parameters: 348 (trainable: 324)\n");
 }

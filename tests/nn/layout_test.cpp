@@ -34,6 +34,16 @@ struct Mine : Two {
 struct MineNumbered : Mine {
   static constexpr std::string_view name = "two_12";
 };
+struct Blocks : Two {
+  static constexpr std::size_t blocks = 2;
+  using Block = Two;
+};
+struct InBlock : Two {
+  static constexpr std::string_view name = "two/1/two";
+};
+struct BesideBlocks : Two {
+  static constexpr std::string_view name = "two/other";
+};
 /// `Count` layers of one name, then the named layer.
 template <std::size_t Count>
 using WithNumbered = decltype(std::tuple_cat(std::array<Two, Count>{}, std::tuple<MineNumbered>{}));
@@ -90,4 +100,7 @@ TEST_CASE("names given by a program must differ from all other names") {
   // The thirteenth layer of its name is called "two_12".
   CHECK(nn::detail::Layout<nn::detail::Learned, WithNumbered<12>>::names_differ);
   CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, WithNumbered<13>>::names_differ);
+  // The tensors of its blocks are called "two/1/…".
+  CHECK_FALSE(nn::detail::Layout<nn::detail::Learned, std::tuple<Blocks, InBlock>>::names_differ);
+  CHECK(nn::detail::Layout<nn::detail::Learned, std::tuple<Blocks, BesideBlocks>>::names_differ);
 }

@@ -124,6 +124,15 @@ TEST_CASE("trained positions and a bias are additions") {
   CHECK(Wire{graph.strings(5).at(2)}.bytes(8) == "bias/bias");
 }
 
+TEST_CASE("the operators of a Repeat are those of each block") {
+  using Net = nn::Sequential<nn::Input<4>, nn::Named<"blocks", nn::Repeat<2, nn::Residual<nn::Dense<4>>>>>;
+  const Wire graph = graph_of<Net>();
+  CHECK(operators_in(graph) == Strings{"MatMul", "Add", "Sum", "MatMul", "Add", "Sum"});
+  REQUIRE(graph.strings(5).size() == 4);
+  CHECK(Wire{graph.strings(5)[2]}.bytes(8) == "blocks/1/dense/kernel");
+  CHECK(Wire{graph.strings(1)[3]}.strings(1)[1] == "blocks/1/dense/kernel");
+}
+
 TEST_CASE("a tied table is one tensor of the graph") {
   using Net = nn::Sequential<nn::Input<4>, nn::Named<"wte", nn::Embedding<9, 6>>, nn::Unembed<"wte">>;
   const Wire graph = graph_of<Net>();

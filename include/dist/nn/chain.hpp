@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <dist/core/algorithms.hpp>
+#include <dist/core/functions.hpp>
 #include <dist/core/index_range.hpp>
 #include <dist/core/memory_space.hpp>
 #include <dist/core/tensor.hpp>
@@ -112,8 +113,8 @@ class Chain {
     reserve(queue, rows());
     for (const ForwardEntry& layer : forward_entries<Pass>) {
       if (!takes_part(layer)) continue;
-      if (layer.elements.size() > 0) before_use(layer.elements);
-      (this->*layer.run)(state, parameters, &pass);
+      if (layer.elements.size() > 0 && !layer.has_blocks) before_use(layer.elements);
+      (this->*layer.run)(state, parameters, &pass, before_use);
     }
     return {output(layers), output_gradient()};
   }
@@ -135,8 +136,9 @@ class Chain {
     }
     for (std::size_t layer = layers; layer-- > 0;) {
       const BackwardEntry& entry = backward_entries<InputGradient, ParameterGradients, Replica>[layer];
-      if (takes_part(entry)) (this->*entry.run)(state, parameters, gradients, &replica);
-      if (entry.elements.size() > 0) when_ready(entry.elements);
+      const bool runs = takes_part(entry);
+      if (runs) (this->*entry.run)(state, parameters, gradients, &replica, when_ready);
+      if (entry.elements.size() > 0 && !(runs && entry.has_blocks)) when_ready(entry.elements);
     }
   }
 
@@ -310,16 +312,20 @@ class Chain {
     return views;
   }
 
+  /// The caller's `before_use` or `when_ready`. Layers with blocks call it for each block.
+  using OnElements = dist::detail::FunctionRef<void(IndexRange)>;
+
   /// A layer's parameters, and the function that computes it, or null. The function takes the pass or the replica as a
   /// pointer, so layers that do not use the replica are compiled only once.
   template <class Run>
   struct LayerEntry {
     IndexRange elements;
     bool uses_replica;
+    bool has_blocks;
     Run run;
   };
-  using ForwardEntry = LayerEntry<void (Chain::*)(State&, const T*, const void*)>;
-  using BackwardEntry = LayerEntry<void (Chain::*)(State&, const T*, T*, const void*)>;
+  using ForwardEntry = LayerEntry<void (Chain::*)(State&, const T*, const void*, OnElements)>;
+  using BackwardEntry = LayerEntry<void (Chain::*)(State&, const T*, T*, const void*, OnElements)>;
 
   /// True if a layer computes this batch. An empty batch is computed only by layers that use the replica.
   [[nodiscard]] bool takes_part(const auto& layer) const {
@@ -327,10 +333,12 @@ class Chain {
   }
   template <std::size_t Index>
   static constexpr bool uses_replica = detail::uses_replica<typename Net::template Layer<Index>>;
+  template <std::size_t Index>
+  static constexpr bool has_blocks = HasBlocks<typename Net::template Layer<Index>>;
 
   template <std::size_t Index, class Pass>
   [[nodiscard]] static constexpr ForwardEntry forward_entry() {
-    ForwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
+    ForwardEntry entry{elements_of<Index>, uses_replica<Index>, has_blocks<Index>, nullptr};
     if constexpr (stages[Index + 1].last == Index)
       entry.run = &Chain::template forward_one<Index, std::conditional_t<uses_replica<Index>, Pass, NoReplica>>;
     return entry;
@@ -341,16 +349,30 @@ class Chain {
   }
   (std::make_index_sequence<layers>{});
   template <std::size_t Index, class Pass>
-  void forward_one(State& state, const T* parameters, [[maybe_unused]] const void* pass) {
+  void forward_one(State& state, const T* parameters, [[maybe_unused]] const void* pass,
+                   [[maybe_unused]] OnElements before_use) {
     const View<T> y{outputs_[stages[Index + 1].computed].data(), stages[Index + 1].of_one_row.with_rows(rows())};
     auto& operation = std::get<Index>(operations_);
     const auto layer_parameters = Net::template layer_parameters<Index, Where>(parameters);
+    const auto run = [&](const auto&... call) {
+      if constexpr (has_blocks<Index>) {
+        operation.forward(call..., state, output(Index), layer_parameters, y, in_layer<Index>(before_use));
+      } else {
+        operation.forward(call..., state, output(Index), layer_parameters, y);
+      }
+    };
     if constexpr (uses_replica<Index>) {
-      operation.forward(static_cast<const Pass*>(pass)->template layer_call<Net, Index>(), state, output(Index),
-                        layer_parameters, y);
+      run(static_cast<const Pass*>(pass)->template layer_call<Net, Index>());
     } else {
-      operation.forward(state, output(Index), layer_parameters, y);
+      run();
     }
+  }
+  /// Returns a function for ranges of the elements of one layer.
+  template <std::size_t Index>
+  [[nodiscard]] static auto in_layer(OnElements call) {
+    return [call](IndexRange elements) {
+      call({elements_of<Index>.begin + elements.begin, elements_of<Index>.begin + elements.end});
+    };
   }
 
   /// The range of a layer's own parameters.
@@ -360,7 +382,7 @@ class Chain {
 
   template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
   [[nodiscard]] static constexpr BackwardEntry backward_entry() {
-    BackwardEntry entry{elements_of<Index>, uses_replica<Index>, nullptr};
+    BackwardEntry entry{elements_of<Index>, uses_replica<Index>, has_blocks<Index>, nullptr};
     // A layer without parameters has one function for both.
     constexpr bool parameter_gradients = ParameterGradients || !has_parameters<Index>;
     if constexpr (stages[Index + 1].last == Index && (InputGradient || Index >= first_trained))
@@ -374,7 +396,8 @@ class Chain {
   }
   (std::make_index_sequence<layers>{});
   template <std::size_t Index, bool InputGradient, bool ParameterGradients, class Replica>
-  void backward_one(State& state, const T* parameters, T* gradients, [[maybe_unused]] const void* replica) {
+  void backward_one(State& state, const T* parameters, T* gradients, [[maybe_unused]] const void* replica,
+                    [[maybe_unused]] OnElements when_ready) {
     constexpr bool writes_dx = InputGradient || Index > first_trained;
     const View<T> dx = writes_dx ? layer_input_gradient(Index) : View<T>{};
     auto& operation = std::get<Index>(operations_);
@@ -383,7 +406,11 @@ class Chain {
     if constexpr (ParameterGradients && AddsParameterGradients<OperationAt<Index>> && !adds_gradients<Index>)
       for (const View<T>& each : of_parameters) queue_of<Backend>(state).fill(each.elements(), T{0});
     [[maybe_unused]] const auto run = [&](const auto&... context) {
-      if constexpr (!ParameterGradients && skips_parameter_gradients<Index>) {
+      if constexpr (has_blocks<Index>) {
+        operation.template backward<writes_dx, ParameterGradients>(context..., state, output(Index), layer_parameters,
+                                                                   output(Index + 1), output_gradient(Index + 1),
+                                                                   of_parameters, dx, in_layer<Index>(when_ready));
+      } else if constexpr (!ParameterGradients && skips_parameter_gradients<Index>) {
         operation.template backward<writes_dx, false>(context..., state, output(Index), layer_parameters,
                                                       output(Index + 1), output_gradient(Index + 1), of_parameters, dx);
       } else {

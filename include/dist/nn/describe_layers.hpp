@@ -22,6 +22,7 @@ struct LayerDescription {
   std::vector<std::size_t> output;  ///< the shape of its output for one row
   std::size_t parameters = 0;       ///< number of trainable elements
   std::size_t kept = 0;             ///< number of other elements, such as moving averages
+  std::size_t blocks = 1;           ///< number of equal blocks in it (Repeat)
   std::vector<std::string> inputs;  ///< the layers whose outputs it takes; empty for the network's input
 };
 
@@ -32,6 +33,11 @@ concept HasBranches = requires {
   typename L::Nets;
 };
 
+template <class L>
+inline constexpr std::size_t blocks_of = 1;
+template <HasBlocks L>
+inline constexpr std::size_t blocks_of<L> = L::blocks;
+
 /// A step of a walk through layers. A layer with branches is a `split`, each branch's layers and an `end_of_branch`,
 /// and a `join`.
 struct LayerFacts {
@@ -40,6 +46,7 @@ struct LayerFacts {
   Shape output;
   std::size_t parameters = 0;
   std::size_t kept = 0;
+  std::size_t blocks = 1;
 };
 
 /// Writes the facts of these layers to `to` unless null. Returns their number.
@@ -65,7 +72,8 @@ constexpr std::size_t list_facts(std::type_identity<std::tuple<Bound...>>, Layer
       }(std::type_identity<typename L::Nets>{});
       add({LayerFacts::join, L::name, L::Output::shape()});
     } else {
-      add({LayerFacts::layer, L::name, L::Output::shape(), elements_of(L::parameters), elements_of(state_of<L>())});
+      add({LayerFacts::layer, L::name, L::Output::shape(), elements_of(L::parameters), elements_of(state_of<L>()),
+           blocks_of<L>});
     }
   };
   (add_layer(std::type_identity<Bound>{}), ...);

@@ -42,6 +42,7 @@ DIST_INLINE std::vector<LayerDescription> describe(std::span<const std::string_v
                       .output = {extents.begin(), extents.end()},
                       .parameters = fact.parameters,
                       .kept = fact.kept,
+                      .blocks = fact.blocks,
                       .inputs = std::move(inputs)});
   }
   return layers;
@@ -64,6 +65,7 @@ DIST_INLINE std::string summary(std::span<const LayerDescription> layers) {
     std::string name = layer.name;
     if (layer.inputs.size() > 1)
       for (std::size_t i = 0; i < layer.inputs.size(); ++i) name += concat(i == 0 ? " of " : ", ", layer.inputs[i]);
+    if (layer.blocks > 1) name += concat(" x ", layer.blocks);
     rows.push_back({std::move(name), output + ")", concat(layer.parameters + layer.kept)});
     learnt += layer.parameters;
     kept += layer.kept;

@@ -36,6 +36,16 @@
 /// - `Leaves`: a std::tuple of all placed layers inside. Their parameters and state are concatenated in this order, and
 ///   laid out by Layout.
 ///
+/// A layer of equal blocks (Repeat) is one layer, too, with the parameters and the state of all blocks. It has
+///
+/// - `blocks`: the number of blocks;
+/// - `Block`: one block, a Sequential with an Input. The tensors of the blocks lie one block after another.
+///
+/// Its Operation takes one view of all parameters with their padding, one of the gradients, and in its LayerCall one of
+/// the state. Its `forward` takes a `FunctionRef<void(IndexRange)>` as last argument, and calls it before it reads these
+/// elements of its parameters; its `backward` takes one that it calls when these gradients are final, from the last to
+/// the first.
+///
 /// An Operation that ends in an activation may have two more members, to fuse two passes over memory:
 ///
 /// - `Activation`: the type of the activation;
@@ -201,6 +211,12 @@ concept IsTied = requires {
 template <class L>
 concept HasLeaves = requires {
   typename L::Leaves;
+};
+/// A layer of equal blocks.
+template <class L>
+concept HasBlocks = requires {
+  L::blocks;
+  typename L::Block;
 };
 
 /// The layers that own parameters and names: leaves, or the layer itself.

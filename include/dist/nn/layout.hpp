@@ -47,6 +47,13 @@ template <std::size_t Count>
   return name.size() == of.size() + 1 && name.back() == '_' && name.substr(0, of.size()) == of;
 }
 
+/// True if `name` begins like the names of the tensors in the blocks of a layer named `of`, "of/3".
+[[nodiscard]] constexpr bool is_in_block(std::string_view name, std::string_view of) {
+  if (name.size() < of.size() + 2 || name.substr(0, of.size()) != of || name[of.size()] != '/') return false;
+  const char first = name[of.size() + 1];
+  return '0' <= first && first <= '9';
+}
+
 /// The places of all layers' tensors of one kind in one array, in order.
 /// @cond
 template <class Kind, class Layers>
@@ -88,11 +95,13 @@ struct Layout<Kind, std::tuple<Layers...>> {
   static constexpr bool names_differ = []<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
     const std::array<std::string_view, sizeof...(Leaves) + 1> names{Leaves::name..., std::string_view{}};
     const std::array<bool, sizeof...(Leaves) + 1> named{HasName<Leaves>..., false};
+    const std::array<bool, sizeof...(Leaves) + 1> have_blocks{HasBlocks<Leaves>..., false};
     const auto ordinals = ordinals_of(names);
     for (std::size_t leaf = 0; leaf < sizeof...(Leaves); ++leaf)
       for (std::size_t other = 0; other < sizeof...(Leaves); ++other)
-        if (named[leaf] && other != leaf &&
-            (names[other] == names[leaf] || is_numbered(names[leaf], names[other], ordinals[other])))
+        if (other != leaf && ((named[leaf] && (names[other] == names[leaf] ||
+                                               is_numbered(names[leaf], names[other], ordinals[other]))) ||
+                              (have_blocks[leaf] && is_in_block(names[other], names[leaf]))))
           return false;
     return true;
   }(std::type_identity<typename AllLeaves<std::tuple<Layers...>>::Type>{});
@@ -109,15 +118,39 @@ struct Layout<Kind, std::tuple<Layers...>> {
     return elements;
   }();
 
-  /// Returns one layer's tensors in array `all`, which is in `Where`.
+  /// Returns the offset of a tensor; for their number, the size of the array.
+  [[nodiscard]] static constexpr std::size_t offset_of(std::size_t tensor) {
+    return tensor < tensors.size() ? tensors[tensor].offset : padded_count;
+  }
+
+  /// Returns one layer's tensors in array `all`, which is in `Where`; for a layer of blocks, one view of all of them.
   template <std::size_t Layer, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto of_layer([[maybe_unused]] T* all) {
-    return [&]<std::size_t... Which>(std::index_sequence<Which...>) {
-      return ParameterViews<T, sizeof...(Which), Where>{
-          TensorView<T, Where>{all + tensors[first[Layer] + Which].offset, tensors[first[Layer] + Which].shape}...};
+    constexpr std::size_t begin = offset_of(first[Layer]), size = offset_of(first[Layer + 1]) - begin;
+    if constexpr (HasBlocks<std::tuple_element_t<Layer, std::tuple<Layers...>>> && size > 0) {
+      return ParameterViews<T, 1, Where>{TensorView<T, Where>{all + begin, Shape{size}}};
+    } else {
+      return [&]<std::size_t... Which>(std::index_sequence<Which...>) {
+        return ParameterViews<T, sizeof...(Which), Where>{
+            TensorView<T, Where>{all + tensors[first[Layer] + Which].offset, tensors[first[Layer] + Which].shape}...};
+      }
+      (std::make_index_sequence<first[Layer + 1] - first[Layer]>{});
     }
-    (std::make_index_sequence<first[Layer + 1] - first[Layer]>{});
   }
 };
+
+/// The specs of all leaves' tensors of one kind, in order.
+template <class Kind, class Spec, class Leaves>
+inline constexpr std::array<Spec, 0> specs_of{};
+template <class Kind, class Spec, class... Leaf>
+inline constexpr auto specs_of<Kind, Spec, std::tuple<Leaf...>> = [] {
+  std::array<Spec, Layout<Kind, std::tuple<Leaf...>>::first[sizeof...(Leaf)]> all{};
+  [[maybe_unused]] std::size_t next = 0;
+  [[maybe_unused]] const auto add = [&](const auto& specs) {
+    for (const auto& spec : specs) all[next++] = spec;
+  };
+  (add(Kind::template specs<Leaf>()), ...);
+  return all;
+}();
 
 }  // namespace dist::nn::detail

@@ -192,7 +192,7 @@ class Network {
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] TensorView<Element, Space> parameter(const InReplica auto& replica) const {
     require_parameter<Layer, Which>();
-    return Net::template layer_parameters<Layer, Space>(parameters_.component(replica).data())[Which];
+    return view_of(parameters_.component(replica), Net::parameters[Net::first_parameter[Layer] + Which]);
   }
   /// Returns a copy of a parameter outside replica functions, by number or by name, such as "dense_1/kernel". Throws
   /// InvalidArgument for an unknown name.
@@ -218,7 +218,8 @@ class Network {
     static_assert(Which > 0 || stores<Layer>,
                   "the kernel gradient of this layer is computed by the kernel's owners when they apply it: use "
                   "nn::StoredGradients to read it");
-    return Net::template layer_parameters<Layer, Space>(gradients_.component(replica).data())[Which];
+    require_parameter<Layer, Which>();
+    return view_of(gradients_.component(replica), Net::parameters[Net::first_parameter[Layer] + Which]);
   }
 
   /// Returns the layers' state, such as the moving statistics of BatchNormalization: an OnRead variable with
@@ -230,7 +231,8 @@ class Network {
   /// Returns a replica's view of state `Which` of layer `Layer`.
   template <std::size_t Layer, std::size_t Which>
   [[nodiscard]] auto state(const InReplica auto& replica) const {
-    return Net::template layer_state<Layer, Space>(state_.read(replica).data())[Which];
+    using Kept = detail::Layout<detail::Kept, typename Net::Bound>;
+    return view_of(state_.read(replica), Kept::tensors[Kept::first[Layer] + Which]);
   }
 
   /// Tracks parameters and state, by their names. See Trackable.
@@ -403,6 +405,12 @@ class Network {
 
   template <std::size_t Layer>
   static constexpr bool stores = Storage::template stores<typename Net::template Layer<Layer>>;
+
+  /// Returns one tensor of a replica's `all`.
+  template <class Elements>
+  [[nodiscard]] static auto view_of(const Elements& all, const Parameter& tensor) {
+    return TensorView<std::remove_pointer_t<decltype(all.data())>, Space>{all.data() + tensor.offset, tensor.shape};
+  }
 
   template <std::size_t Layer, std::size_t Which>
   static constexpr void require_parameter() {

@@ -8,7 +8,9 @@
 
 #include <dist/core/index_range.hpp>
 #include <dist/core/random.hpp>
+#include <dist/core/shape.hpp>
 #include <dist/core/static_shape.hpp>
+#include <dist/core/tensor.hpp>
 #include <dist/core/type_traits.hpp>
 #include <dist/nn/layer.hpp>
 #include <dist/nn/layer_random.hpp>
@@ -248,6 +250,10 @@ struct Sequential {
   using Learned = detail::Layout<detail::Learned, typename Binding::Type>;
   using Kept = detail::Layout<detail::Kept, typename Binding::Type>;
 
+  // Separate streams: weights share no numbers with a shuffle of the same seed.
+  static constexpr std::uint64_t weight_streams = std::uint64_t{0x77656967} << 32;
+  static constexpr std::uint64_t random_streams = std::uint64_t{0x72616e64} << 32;
+
  public:
   /// The StaticShape of an output row of the last layer.
   using OutputShape = typename OfLayers<typename Binding::Type>::Output;
@@ -277,13 +283,32 @@ struct Sequential {
   /// Elements of the state of all layers, with padding.
   static constexpr std::size_t padded_state_count = Kept::padded_count;
 
-  /// Initialises the `padded_count` elements of `all`, equally for equal seeds.
+  /// Initialises the `padded_count` elements of `all`, equally for equal seeds. `first_stream` is the random stream of the
+  /// first parameter; the others have the next ones.
   template <class T>
-  static void initialize([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed) {
-    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-      (initialize_layer<Index>(all, seed, std::make_index_sequence<Layer<Index>::parameters.size()>{}), ...);
-    }
-    (std::make_index_sequence<layer_count>{});
+  static void initialize([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed,
+                         [[maybe_unused]] std::uint64_t first_stream = weight_streams) {
+    [[maybe_unused]] std::size_t next = 0;
+    [[maybe_unused]] const auto initialize_leaf = [&]<class Leaf>(std::type_identity<Leaf>) {
+      if constexpr (detail::HasBlocks<Leaf>) {
+        using Block = typename Leaf::Block;
+        for (std::size_t block = 0; block < Leaf::blocks; ++block, next += Block::parameters.size())
+          Block::initialize(TensorView<T>{all.data() + Learned::offset_of(next), Shape{Block::padded_count}}, seed,
+                            first_stream + next);
+      } else if constexpr (Leaf::parameters.size() > 0) {
+        [&]<std::size_t... Which>(std::index_sequence<Which...>) {
+          (Leaf::template initialize<Which>(
+               TensorView<T>{all.data() + parameters[next + Which].offset, parameters[next + Which].shape},
+               RandomStream{seed, first_stream + next + Which}),
+           ...);
+        }
+        (std::make_index_sequence<Leaf::parameters.size()>{});
+        next += Leaf::parameters.size();
+      }
+    };
+    [&]<class... Leaves>(std::type_identity<std::tuple<Leaves...>>) {
+      (initialize_leaf(std::type_identity<Leaves>{}), ...);
+    }(std::type_identity<typename detail::AllLeaves<Bound>::Type>{});
   }
   /// Initialises the `padded_state_count` elements of `all`.
   template <class T>
@@ -336,19 +361,6 @@ struct Sequential {
   template <std::size_t Index, dist::MemorySpace Where = HostMemory, class T>
   [[nodiscard]] static auto layer_state(T* all) {
     return Kept::template of_layer<Index, Where>(all);
-  }
-
- private:
-  // Separate streams: weights share no numbers with a shuffle of the same seed.
-  static constexpr std::uint64_t weight_streams = std::uint64_t{0x77656967} << 32;
-  static constexpr std::uint64_t random_streams = std::uint64_t{0x72616e64} << 32;
-
-  template <std::size_t Index, class T, std::size_t... Which>
-  static void initialize_layer([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed,
-                               std::index_sequence<Which...>) {
-    (Layer<Index>::template initialize<Which>(layer_parameters<Index>(all.data())[Which],
-                                              RandomStream{seed, weight_streams + first_parameter[Index] + Which}),
-     ...);
   }
 };
 

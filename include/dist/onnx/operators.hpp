@@ -39,6 +39,7 @@
 #include <dist/nn/layers/multiply.hpp>
 #include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/unembed.hpp>
@@ -644,6 +645,20 @@ struct Operator<nn::Concatenate<Branch...>> {
     const bool first = outputs.front().channels_first;
     return {graph.node("Concat", detail::names_of(outputs), {{"axis", std::int64_t{first ? 1 : -1}}}),
             Bound::Output::shape(), first};
+  }
+};
+/// The operators of all blocks.
+template <std::size_t Count, class Block>
+struct Operator<nn::Repeat<Count, Block>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    Value y = x;
+    for (std::size_t block = 0; block < Count; ++block) {
+      graph.enter(concat(block));
+      y = detail::add_layers<typename Bound::Block>(graph, y, weights);
+      graph.leave();
+    }
+    return y;
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/reduce_op.hpp>
+#include <dist/core/text.hpp>
 #include <dist/hlo/collectives.hpp>
 #include <dist/hlo/gradients.hpp>
 #include <dist/hlo/indexing.hpp>
@@ -30,6 +31,7 @@
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/multiply.hpp>
+#include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
 #include <dist/nn/layers/unembed.hpp>
@@ -221,6 +223,24 @@ struct Lowering<Concatenate<Branch...>> {
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     return std::apply([](auto... outputs) { return detail::side_by_side(outputs...); },
                       detail::branch_outputs<Bound>(arguments, x, parameters, state));
+  }
+};
+
+/// The lowering of nn::Repeat: the operations of all blocks.
+template <std::size_t Count, class Block>
+struct Lowering<Repeat<Count, Block>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static X forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    using Net = typename Bound::Block;
+    const auto add = [&]<std::size_t Number>() {
+      const hlo::Scope scope{concat("block ", Number)};
+      auto of_block = detail::tied<Number * Net::state.size(), Net::state.size()>(state);
+      x = emit_forward<Net>(
+          arguments, detail::copied<Number * Net::parameters.size(), Net::parameters.size()>(parameters), of_block, x);
+    };
+    [&]<std::size_t... Number>(std::index_sequence<Number...>) { (add.template operator()<Number>(), ...); }
+    (std::make_index_sequence<Count>{});
+    return x;
   }
 };
 

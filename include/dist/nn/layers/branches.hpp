@@ -8,11 +8,11 @@
 
 #include <dist/core/config.hpp>
 #include <dist/core/index_range.hpp>
-#include <dist/core/random.hpp>
 #include <dist/core/tensor.hpp>
 #include <dist/nn/backend.hpp>
 #include <dist/nn/chain.hpp>
 #include <dist/nn/layer.hpp>
+#include <dist/nn/layout.hpp>
 #include <dist/nn/sequential.hpp>
 
 namespace dist::nn::detail {
@@ -27,41 +27,13 @@ struct Branches {
 
   using Leaves = typename Joined<typename AllLeaves<typename NetworkOn<In, Branch>::Bound>::Type...>::Type;
 
- private:
-  template <class Kind>
-  using LayoutOf = Layout<Kind, Leaves>;
-
-  template <class Kind, class Spec>
-  static constexpr auto specs_of() {
-    return []<class... Leaf>(std::type_identity<std::tuple<Leaf...>>) {
-      std::array<Spec, LayoutOf<Kind>::tensors.size()> all{};
-      std::size_t next = 0;
-      [[maybe_unused]] const auto add = [&](const auto& specs) {
-        for (const auto& spec : specs) all[next++] = spec;
-      };
-      (add(Kind::template specs<Leaf>()), ...);
-      return all;
-    }(std::type_identity<Leaves>{});
-  }
-
- public:
-  static constexpr auto parameters = specs_of<Learned, ParameterSpec>();
-  static constexpr auto state = specs_of<Kept, StateSpec>();
+  static constexpr auto& parameters = specs_of<Learned, ParameterSpec, Leaves>;
+  static constexpr auto& state = specs_of<Kept, StateSpec, Leaves>;
   static constexpr bool is_view = false;
   static constexpr bool uses_replica = (NetworkOn<In, Branch>::uses_replica || ...);
 
   static constexpr bool uses_global_rows = (NetworkOn<In, Branch>::uses_global_rows || ...);
   static constexpr bool takes_ids = (NetworkOn<In, Branch>::takes_ids || ...);
-
-  template <std::size_t Which, class T>
-  static void initialize(TensorView<T> view, RandomStream stream) {
-    constexpr std::size_t leaf = [] {
-      std::size_t of = 0;
-      while (LayoutOf<Learned>::first[of + 1] <= Which) ++of;
-      return of;
-    }();
-    std::tuple_element_t<leaf, Leaves>::template initialize<Which - LayoutOf<Learned>::first[leaf]>(view, stream);
-  }
 
   /// The index of the branch's first parameter among all parameters.
   template <std::size_t Index>
