@@ -1,6 +1,6 @@
 // A small GPT: learns to predict the next character of a text, then writes text. The strategy is one type.
 //
-//   ./example_34_gpt [mirrored|central|workers|servers] [text file]
+//   ./example_34_gpt [mirrored|central|workers|servers|tpu] [text file]
 //
 // Without a file it learns the licenses that Debian installs in /usr/share/common-licenses. For two processes: mpirun -n
 // 2 ./example_34_gpt workers
@@ -30,6 +30,7 @@
 #include "backend.hpp"
 #include "check.hpp"
 #include "quick.hpp"
+#include "tpu.hpp"
 
 namespace {
 
@@ -133,19 +134,19 @@ struct Text {
 std::size_t batch_size() { return quick() ? 8 : 32; }
 
 /// Calls `use(model)` with a model of the network on a strategy.
-template <class Net>
+template <class Net, class Layers = Backend>
 void with_model(auto& strategy, const auto& use) {
-  nn::Network<Net, Backend> net{strategy, /*seed=*/1};
+  nn::Network<Net, Layers> net{strategy, /*seed=*/1};
   nn::Model model{strategy, net, nn::AdamW{.learning_rate = quick() ? 5e-3F : 1e-3F, .weight_decay = 0.1F},
                   nn::SparseCategoricalCrossentropy{}};
   use(model);
 }
 
 /// Trains by `fit(model)`, which returns the history, and writes text.
-template <class Net>
+template <class Net, class Layers = Backend>
 void train(auto& strategy, const Text& text, const auto& fit) {
   constexpr std::size_t context = Net::InputShape::elements;
-  with_model<Net>(strategy, [&](auto& model) {
+  with_model<Net, Layers>(strategy, [&](auto& model) {
     if (model.is_chief()) std::printf("%s\n", strategy.describe().c_str());
     const double loss = fit(model)["loss"].back();
     const auto written = [&] { return generate(model, text.characters, context, "The ", 64, /*seed=*/3); };
@@ -172,6 +173,8 @@ void run(std::string_view kind, const Text& text) {
   } else if (kind == "central") {
     dist::CentralStorage<dist::Cpu> strategy{2};
     train<Net>(strategy, text, fit);
+  } else if (kind == "tpu") {
+    with_tpu([&]<class Layers>(auto& strategy) { train<Net, Layers>(strategy, text, fit); });
   } else {
     dist::Mirrored<dist::ThreadAllReduce> strategy{2};
     train<Net>(strategy, text, fit);
