@@ -156,6 +156,23 @@ class Chain {
   }
   [[nodiscard]] std::size_t rows() const noexcept { return x_.rows(); }
 
+  /// Exchanges the memory that only `backward` uses with another chain. The output's gradient moves with it.
+  void swap_scratch(Chain& other) {
+    std::swap(gradients_, other.gradients_);
+    std::swap(gradient_rows_, other.gradient_rows_);
+    std::swap(input_gradient_, other.input_gradient_);
+    std::swap(input_gradient_rows_, other.input_gradient_rows_);
+    std::swap(scratch_, other.scratch_);
+    std::swap(scratch_elements_, other.scratch_elements_);
+    [[maybe_unused]] const auto swap_of_layer = [](auto& operation, auto& of_other) {
+      if constexpr (requires { operation.swap_scratch(of_other); }) operation.swap_scratch(of_other);
+    };
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      (swap_of_layer(std::get<Index>(operations_), std::get<Index>(other.operations_)), ...);
+    }
+    (std::make_index_sequence<layers>{});
+  }
+
  private:
   struct NoOperation {};
   template <class Layer>
@@ -222,20 +239,26 @@ class Chain {
   }
 
   void reserve(const Queue& queue, std::size_t rows) {
-    if (rows <= reserved_rows_) return;
-    std::array<std::size_t, 2> gradient_elements{is_identity ? rows * Net::InputShape::elements : 0};
-    for (std::size_t layer = 0; layer != layers; ++layer) {
-      const Stage& stage = stages[layer + 1];
-      const std::size_t elements = rows * stage.of_one_row.elements();
-      if (stage.last == layer) outputs_[stage.computed] = make_layer_memory<Backend, T>(queue, elements);
-      if (stage.last == layer && stage.is_kept)
-        kept_gradients_[stage.not_stored] = make_layer_memory<Backend, T>(queue, elements);
-      std::size_t& gradient = gradient_elements[stage.computed % 2];
-      gradient = std::max(gradient, elements);
+    if (rows > reserved_rows_) {
+      for (std::size_t layer = 0; layer != layers; ++layer) {
+        const Stage& stage = stages[layer + 1];
+        const std::size_t elements = rows * stage.of_one_row.elements();
+        if (stage.last == layer) outputs_[stage.computed] = make_layer_memory<Backend, T>(queue, elements);
+        if (stage.last == layer && stage.is_kept)
+          kept_gradients_[stage.not_stored] = make_layer_memory<Backend, T>(queue, elements);
+      }
+      reserved_rows_ = rows;
     }
-    for (std::size_t side = 0; side < 2; ++side)
-      gradients_[side] = make_layer_memory<Backend, T>(queue, gradient_elements[side]);
-    reserved_rows_ = rows;
+    if (rows > gradient_rows_) {
+      std::array<std::size_t, 2> elements{is_identity ? Net::InputShape::elements : 0};  // of a row
+      for (std::size_t layer = 0; layer != layers; ++layer) {
+        std::size_t& most = elements[stages[layer + 1].computed % 2];
+        most = std::max(most, stages[layer + 1].of_one_row.elements());
+      }
+      for (std::size_t side = 0; side < 2; ++side)
+        gradients_[side] = make_layer_memory<Backend, T>(queue, rows * elements[side]);
+      gradient_rows_ = rows;
+    }
   }
   void reserve_input_gradient(const Queue& queue) {
     if (is_identity || rows() <= input_gradient_rows_) return;
@@ -444,6 +467,7 @@ class Chain {
   Memory input_gradient_;
   Memory scratch_;
   std::size_t reserved_rows_ = 0;
+  std::size_t gradient_rows_ = 0;
   std::size_t input_gradient_rows_ = 0;
   std::size_t scratch_elements_ = 0;
 };

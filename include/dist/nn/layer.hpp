@@ -58,6 +58,12 @@
 /// - `skips_parameter_gradients`: true. It then has `backward<input_gradient, parameter_gradients>(…)`, or heeds
 ///   `stores_bias_gradient` in its `fused_backward`.
 ///
+/// An Operation with memory that only `backward` uses may share it with the same layer in the other blocks of a Repeat. It
+/// has
+///
+/// - `swap_scratch(other)`: exchanges this memory with that of another Operation. It is called before `forward`, which may
+///   allocate the memory, and before `backward`.
+///
 /// An Operation may add its parameter gradients to the old values. The network then sets them to 0 before the layer's
 /// `backward`, unless another layer that uses the same parameters has written gradients. The Operation has
 ///

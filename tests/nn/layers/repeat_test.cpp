@@ -107,6 +107,20 @@ void check_equal() {
   }
 }
 
+/// Returns how often the first step of a network allocates memory.
+template <class Model>
+std::size_t allocations_of() {
+  nn::Workspace<Model, nn::Reference, float> workspace;
+  const auto parameters = dist_test::converted<float>(dist_test::numbers(Model::padded_count, 1));
+  std::vector<float> gradients(Model::padded_count);
+  const dist::Tensor<float> x{Model::InputShape::shape().stacked(2)};
+  const std::size_t before = allocations;
+  const auto y = workspace.forward(parameters, x.view());
+  for (float& element : y.gradient.elements()) element = 1;
+  workspace.backward(parameters, gradients);
+  return allocations - before;
+}
+
 std::vector<std::string> names_of(std::span<const nn::Parameter> layout) {
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : layout) names.push_back(parameter.name());
@@ -218,4 +232,13 @@ TEST_CASE("tables may be tied around a Repeat, and its gradients agree with cent
 
 TEST_CASE("a step through a Repeat with a known batch size allocates no memory") {
   dist_test::check_steady_steps<Net<nn::Repeat<3, Products>>>({4, 2, 0, 4});
+}
+
+TEST_CASE("the blocks of a Repeat share the memory of gradients between their layers") {
+  using Body = nn::Residual<nn::Sequential<nn::Dense<5>, nn::Dense<width>>>;
+  using Nested = nn::Repeat<2, Body>;
+  // A block has one output, and its first branch two. Written alone, its branches have four gradients, too.
+  CHECK(allocations_of<Net<nn::Repeat<4, Body>>>() == allocations_of<Net<nn::Repeat<3, Body>>>() + 3);
+  CHECK(allocations_of<Net<Body, Body, Body, Body>>() == allocations_of<Net<Body, Body, Body>>() + 7);
+  CHECK(allocations_of<Net<nn::Repeat<3, Nested>>>() == allocations_of<Net<nn::Repeat<2, Nested>>>() + 7);
 }

@@ -97,6 +97,13 @@ class BranchesOperation {
     backward_each<InputGradient, ParameterGradients>(replica, state, parameters, dy, gradients, dx, All{});
   }
 
+  void swap_scratch(BranchesOperation& other) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      (std::get<Index>(chains_).swap_scratch(std::get<Index>(other.chains_)), ...);
+    }
+    (All{});
+  }
+
  private:
   template <std::size_t Index>
   using Net = typename Of::template Net<Index>;
@@ -123,14 +130,15 @@ class BranchesOperation {
       }
     }();
     outputs_[Index] = outputs.values;
-    output_gradients_[Index] = outputs.gradient;
   }
 
   template <bool InputGradient, bool ParameterGradients, class Replica, std::size_t... Index>
   void backward_each(const Replica& replica, State& state, const Views<const T>& parameters, View<T> dy,
                      const Views<T>& gradients, View<T> dx, std::index_sequence<Index...>) {
     const Queue queue = queue_of<Backend>(state);
-    (Join::template part<Index>(queue, outputs_, View<const T>{dy.data(), dy.shape()}, output_gradients_[Index]), ...);
+    (Join::template part<Index>(queue, outputs_, View<const T>{dy.data(), dy.shape()},
+                                std::get<Index>(chains_).output_gradient()),
+     ...);
     (backward_one<Index, InputGradient, ParameterGradients>(queue, replica, state, parameters, gradients), ...);
     if constexpr (InputGradient)
       queue.for_each({0, dx.size()},
@@ -158,7 +166,6 @@ class BranchesOperation {
 
   decltype(chains_of(All{})) chains_;
   std::array<View<const T>, Of::count> outputs_;
-  std::array<View<T>, Of::count> output_gradients_;
 };
 
 }  // namespace dist::nn::detail

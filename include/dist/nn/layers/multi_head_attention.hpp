@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
+#include <dist/core/algorithms.hpp>
 #include <dist/core/config.hpp>
 #include <dist/core/random.hpp>
 #include <dist/core/shape.hpp>
@@ -226,6 +228,11 @@ struct MultiHeadAttention {
         }
       }
 
+      void swap_scratch(Operation& other) {
+        for (std::size_t which = 4; which < parts_.size(); ++which) std::swap(parts_[which], other.parts_[which]);
+        std::swap(gradient_rows_, other.gradient_rows_);
+      }
+
      private:
       template <class Element>
       [[nodiscard]] static View<Element> matrix(Element* data, std::size_t rows, std::size_t width) {
@@ -274,16 +281,20 @@ struct MultiHeadAttention {
       }
 
       void reserve(State& state, std::size_t rows) {
-        if (rows <= reserved_rows_) return;
         const auto queue = detail::queue_of<Backend>(state);
-        for (std::size_t which = 0; which < parts_.size(); ++which)
-          parts_[which] = detail::make_layer_memory<Backend, T>(queue, rows * length * columns_of(which));
+        const auto reserve_parts = [&](std::size_t first, std::size_t& reserved) {
+          for (std::size_t which = first; which < first + 4 && rows > reserved; ++which)
+            parts_[which] = detail::make_layer_memory<Backend, T>(queue, rows * length * columns_of(which));
+          reserved = std::max(rows, reserved);
+        };
+        reserve_parts(0, reserved_rows_);
+        reserve_parts(4, gradient_rows_);
         if constexpr (is_rotary) {
+          if (rotations_.data() != nullptr) return;
           rotations_ = detail::make_layer_memory<Backend, T>(queue, length * Width);
           queue.for_each({0, length * Width / 2},
                          detail::RotationsOf<T>{rotations_.data(), Width / 2, Options::Positions::base});
         }
-        reserved_rows_ = rows;
       }
 
       template <std::size_t Inputs, std::size_t Units>
@@ -296,6 +307,7 @@ struct MultiHeadAttention {
       std::array<detail::LayerMemory<Backend, T>, 8> parts_;
       detail::LayerMemory<Backend, T> rotations_;
       std::size_t reserved_rows_ = 0;
+      std::size_t gradient_rows_ = 0;
     };
   };
 };

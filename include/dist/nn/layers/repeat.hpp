@@ -80,7 +80,7 @@ struct RepeatedSpecs {
   }();
 };
 
-/// The Operation of Repeat: a Chain for each block.
+/// The Operation of Repeat: a Chain for each block. All use the same memory for gradients between their layers.
 template <class Of, class Backend, class T>
 class RepeatOperation {
   using Block = typename Of::Block;
@@ -102,10 +102,11 @@ class RepeatOperation {
   void forward(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y,
                OnElements before_use) {
     const auto queue = queue_of<Backend>(state);
-    for (std::size_t block = 0; block < Of::blocks; ++block)
-      x = blocks_[block]
-              .forward(queue, state, of_block(parameters, block), x, pass_of(call, block), in_block(block, before_use))
+    for (std::size_t block = 0; block < Of::blocks; ++block) {
+      auto& chain = with_scratch(block);
+      x = chain.forward(queue, state, of_block(parameters, block), x, pass_of(call, block), in_block(block, before_use))
               .values;
+    }
     queue.copy(x.elements(), y.elements());
   }
 
@@ -120,8 +121,9 @@ class RepeatOperation {
     const auto queue = queue_of<Backend>(state);
     View<const T> gradient = dy;
     for (std::size_t block = Of::blocks; block-- > 0;) {
-      auto& chain = blocks_[block];
-      queue.copy(gradient.elements(), chain.output_gradient().elements());
+      auto& chain = with_scratch(block);
+      if (const View<T> to = chain.output_gradient(); gradient.data() != to.data())
+        queue.copy(gradient.elements(), to.elements());
       const auto run = [&]<bool Input>(std::bool_constant<Input>) {
         chain.template backward<Input, ParameterGradients>(queue, state, of_block(parameters, block),
                                                            of_block(gradients, block), replica,
@@ -137,7 +139,15 @@ class RepeatOperation {
     if constexpr (InputGradient) queue.copy(gradient.elements(), dx.elements());
   }
 
+  void swap_scratch(RepeatOperation& other) { blocks_[has_scratch_].swap_scratch(other.blocks_[other.has_scratch_]); }
+
  private:
+  /// Returns a block after it takes the scratch memory from the last one that was used.
+  [[nodiscard]] auto& with_scratch(std::size_t block) {
+    if (block != has_scratch_) blocks_[block].swap_scratch(blocks_[has_scratch_]);
+    has_scratch_ = block;
+    return blocks_[block];
+  }
   /// Returns the first element of a block.
   template <class Element>
   [[nodiscard]] static Element* of_block([[maybe_unused]] const Views<Element>& all,
@@ -167,6 +177,7 @@ class RepeatOperation {
   }
 
   std::array<Chain<Block, Backend, T>, Of::blocks> blocks_;
+  std::size_t has_scratch_ = 0;  // a block's number
 };
 
 }  // namespace detail
@@ -174,7 +185,8 @@ class RepeatOperation {
 /// `Count` blocks in sequence, each a layer, a Sequential or a block with `Layers<In>`, whose output has the shape of its
 /// input. It computes the bits of the blocks written one by one, and starts from the same parameters. If the block ends in
 /// an activation, gradients may differ by rounding, because some back ends compute the activation's gradient in the product
-/// of the next layer. The program contains the block once, so any number of blocks is compiled as fast as one.
+/// of the next layer. The program contains the block once, so any number of blocks is compiled as fast as one, and the
+/// blocks share the memory of gradients between their layers.
 ///
 /// A parameter's name has the number of its block: "repeat/3/dense_1/kernel", or "blocks/3/dense_1/kernel" with
 /// Named<"blocks", …>. Layers of one name are numbered in each block.
