@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <dist/core/static_shape.hpp>
+#include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/conv2d.hpp>
 #include <dist/nn/layers/dense.hpp>
