@@ -75,7 +75,9 @@ using NetworkOn = Sequential<typename InputOf<Shape>::Type, Layers...>;
 
 /// True for a class with a failed static_assert, for which clang++ declares no members. It has no value either.
 template <class T>
-inline constexpr bool is_broken = std::is_default_constructible_v<T> && !requires { T{}; };
+inline constexpr bool is_broken = std::is_default_constructible_v<T> && !requires {
+  T{};
+};
 
 /// A placed layer that expands to a Group of layers.
 template <class P>
@@ -141,8 +143,8 @@ struct BindAfter<Named, Bound, Rest...> {
   using Type = typename Prepend<Bound, typename BindLayers<NextNamed, typename Bound::Output, Rest...>::Type>::Type;
 };
 template <class Named, class In, class First, class... Rest>
-struct BindLayers<Named, In, First, Rest...>
-    : BindAfter<Named, typename PlacedAfter<First, In, Named>::Type, Rest...> {};
+struct BindLayers<Named, In, First, Rest...> : BindAfter<Named, typename PlacedAfter<First, In, Named>::Type, Rest...> {
+};
 template <class Named, class In, class Parts, class... Rest>
 struct BindParts;
 template <class Named, class In, class... Part, class... Rest>

@@ -1,5 +1,5 @@
-#include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/activations/smooth.hpp>
+#include <dist/nn/cuda/backend.cuh>
 #include <dist/nn/layers/activate.hpp>
 #include <dist/nn/layers/add.hpp>
 #include <dist/nn/layers/concatenate.hpp>
