@@ -165,7 +165,7 @@ class Chain {
     std::swap(scratch_, other.scratch_);
     std::swap(scratch_elements_, other.scratch_elements_);
     [[maybe_unused]] const auto swap_of_layer = [](auto& operation, auto& of_other) {
-      if constexpr (requires { operation.swap_scratch(of_other); }) operation.swap_scratch(of_other);
+      if constexpr (SharesScratch<std::remove_cvref_t<decltype(operation)>>) operation.swap_scratch(of_other);
     };
     [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (swap_of_layer(std::get<Index>(operations_), std::get<Index>(other.operations_)), ...);

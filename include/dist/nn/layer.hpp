@@ -61,7 +61,7 @@
 /// An Operation with memory that only `backward` uses may share it with the same layer in the other blocks of a Repeat. It
 /// has
 ///
-/// - `swap_scratch(other)`: exchanges this memory with that of another Operation. It is called before `forward`, which may
+/// - `swap_scratch(other)`: exchanges this memory with the memory of another Operation. It is called before `forward`, which may
 ///   allocate the memory, and before `backward`.
 ///
 /// An Operation may add its parameter gradients to the old values. The network then sets them to 0 before the layer's
@@ -218,6 +218,12 @@ template <class L>
 concept HasLeaves = requires {
   typename L::Leaves;
 };
+/// An Operation that shares memory of `backward` with the same layer in other blocks.
+template <class O>
+concept SharesScratch = requires(O& operation, O& other) {
+  operation.swap_scratch(other);
+};
+
 /// A layer of equal blocks.
 template <class L>
 concept HasBlocks = requires {
