@@ -13,6 +13,8 @@
 #include <dist/io/safetensors_writer.hpp>
 #include <dist/nn/layers/dense.hpp>
 #include <dist/nn/layers/group_normalization.hpp>
+#include <dist/nn/layers/named.hpp>
+#include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/optimizer.hpp>
 #include <dist/nn/optimizers/sgd.hpp>
@@ -304,6 +306,23 @@ TEST_CASE("one name covers all blocks, such as the parts of GPT-2's fused projec
   CHECK(refusal({part("query", 0), part("key", 2, "h.{}.weight")}, file_error)
             .find("lacks weights: 'h.0.weight' for 'h0/attention/key', 'h.10.weight' for 'h10/attention/key'") !=
         std::string::npos);
+}
+
+TEST_CASE("one name covers the blocks of a Repeat") {
+  namespace nn = dist::nn;
+  using Dense = nn::Dense<2, nn::Linear, nn::GlorotUniform, nn::NoBias>;
+  using Net = nn::Sequential<nn::Input<2>, nn::Named<"h", nn::Repeat<11, Dense>>>;
+  using Other = nn::Sequential<nn::Input<2>, nn::Repeat<11, nn::Named<"weight", Dense>>>;
+  const support::TemporaryFolder folder;
+  dist::Default strategy;
+  const std::string path = folder.path("file.safetensors");
+  nn::Network<Net> net{strategy, 1};
+  nn::Network<Other> other{strategy, 2};
+  dist::save_weights(strategy, net, path);
+  dist::load_weights(strategy, other, path, {.names = {{"repeat/{}/weight/kernel", "h/{}/dense/kernel"}}});
+  for (const auto block : {"0", "3", "10"})
+    CHECK(other.parameter(strategy.scope(), std::string{"repeat/"} + block + "/weight/kernel") ==
+          net.parameter(strategy.scope(), std::string{"h/"} + block + "/dense/kernel"));
 }
 
 TEST_CASE("a number in a name is one or more digits in its place") {
