@@ -124,7 +124,7 @@ TEST_CASE("trained positions and a bias are additions") {
   CHECK(Wire{graph.strings(5).at(2)}.bytes(8) == "bias/bias");
 }
 
-TEST_CASE("a Repeat has the operators of all blocks") {
+TEST_CASE("a Repeat adds the operators of each block") {
   using Net = nn::Sequential<nn::Input<4>, nn::Named<"blocks", nn::Repeat<2, nn::Residual<nn::Dense<4>>>>>;
   const Wire graph = graph_of<Net>();
   CHECK(operators_in(graph) == Strings{"MatMul", "Add", "Sum", "MatMul", "Add", "Sum"});

@@ -42,9 +42,9 @@
 /// - `Block`: one block, a Sequential with an Input. The tensors of the blocks lie one block after another.
 ///
 /// Its Operation takes one view of all parameters with their padding, one of the gradients, and in its LayerCall one of
-/// the state. Its `forward` takes a `FunctionRef<void(IndexRange)>` as last argument, and calls it before it reads these
-/// elements of its parameters; its `backward` takes one that it calls when these gradients are final, from the last to
-/// the first.
+/// the state. Its `forward` takes a `FunctionRef<void(IndexRange)>` as last argument, and calls it before it reads
+/// these elements of its parameters; its `backward` takes one that it calls when these gradients are final, from the
+/// last to the first.
 ///
 /// An Operation that ends in an activation may have two more members, to fuse two passes over memory:
 ///
@@ -58,11 +58,11 @@
 /// - `skips_parameter_gradients`: true. It then has `backward<input_gradient, parameter_gradients>(…)`, or heeds
 ///   `stores_bias_gradient` in its `fused_backward`.
 ///
-/// An Operation with memory that only `backward` uses may share it with the same layer in the other blocks of a Repeat. It
-/// has
+/// An Operation with memory that only `backward` uses may share it with the same layer in the other blocks of a Repeat.
+/// It has
 ///
-/// - `swap_scratch(other)`: exchanges this memory with the memory of another Operation. It is called before `forward`, which may
-///   allocate the memory, and before `backward`.
+/// - `swap_scratch(other)`: exchanges this memory with the memory of another Operation. It is called before `forward`,
+///   which may allocate the memory, and before `backward`.
 ///
 /// An Operation may add its parameter gradients to the old values. The network then sets them to 0 before the layer's
 /// `backward`, unless another layer that uses the same parameters has written gradients. The Operation has

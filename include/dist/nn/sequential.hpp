@@ -285,8 +285,8 @@ struct Sequential {
   /// Elements of the state of all layers, with padding.
   static constexpr std::size_t padded_state_count = Kept::padded_count;
 
-  /// Initialises the `padded_count` elements of `all`, equally for equal seeds. `first_stream` is the random stream of the
-  /// first parameter; the others have the next ones.
+  /// Initialises the `padded_count` elements of `all`, equally for equal seeds. `first_stream` is the random stream of
+  /// the first parameter; the others have the next ones.
   template <class T>
   static void initialize([[maybe_unused]] TensorView<T> all, [[maybe_unused]] std::uint64_t seed,
                          [[maybe_unused]] std::uint64_t first_stream = weight_streams) {

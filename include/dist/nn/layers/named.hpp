@@ -121,9 +121,9 @@ struct NamedLayer<Name, L> {
 
 /// Gives a layer a fixed name, whatever its position: its parameters are "stem/kernel" instead of "conv2d_3/kernel".
 /// For a Sequential, a block with `Layers<In>` or a composite layer like Add, the name is a scope with separate numbers:
-/// "stem/conv2d/kernel", "stem/conv2d_1/kernel". The name of a Repeat precedes the numbers of its blocks. So layers added
-/// elsewhere do not rename saved parameters. Two layers of one name, including automatic ones like "conv2d_3", do not
-/// compile; scopes of one name are merged.
+/// "stem/conv2d/kernel", "stem/conv2d_1/kernel". The name of a Repeat precedes the numbers of its blocks. So layers
+/// added elsewhere do not rename saved parameters. Two layers of one name, including automatic ones like "conv2d_3", do
+/// not compile; scopes of one name are merged.
 template <detail::LayerName Name, class L>
 struct Named : detail::NamedLayer<detail::TextOf<Name>, L> {};
 
