@@ -30,22 +30,11 @@ namespace {
 
 namespace nn = dist::nn;
 
-// [networks]
-using nn::Named;
-using pretrained::BertBlock;
-using pretrained::Gpt2Block;
-
-constexpr pretrained::Sizes small{.words = 60, .length = 12, .channels = 24, .heads = 3};
-using SmallGpt2 = pretrained::Gpt2<small, Named<"h0", Gpt2Block<3>>, Named<"h1", Gpt2Block<3>>>;
-using SmallBert = pretrained::Bert<small, Named<"h0", BertBlock<3>>, Named<"h1", BertBlock<3>>>;
-
-constexpr pretrained::Sizes large{.words = 50257, .length = 64, .channels = 768, .heads = 12};
-using LargeGpt2 =
-    pretrained::Gpt2<large, Named<"h0", Gpt2Block<12>>, Named<"h1", Gpt2Block<12>>, Named<"h2", Gpt2Block<12>>,
-                     Named<"h3", Gpt2Block<12>>, Named<"h4", Gpt2Block<12>>, Named<"h5", Gpt2Block<12>>,
-                     Named<"h6", Gpt2Block<12>>, Named<"h7", Gpt2Block<12>>, Named<"h8", Gpt2Block<12>>,
-                     Named<"h9", Gpt2Block<12>>, Named<"h10", Gpt2Block<12>>, Named<"h11", Gpt2Block<12>>>;
-// [/networks]
+constexpr pretrained::Sizes small{.words = 60, .length = 12, .channels = 24, .heads = 3, .blocks = 2};
+// [large]
+constexpr pretrained::Sizes large{.words = 50257, .length = 64, .channels = 768, .heads = 12, .blocks = 12};
+using LargeGpt2 = pretrained::Gpt2<large>;
+// [/large]
 
 double largest_difference(const dist::Tensor<float>& ours, const dist::Tensor<float>& theirs) {
   check(ours.shape() == theirs.shape(), "the logits have PyTorch's shape");
@@ -130,8 +119,8 @@ int main(int argc, char** argv) try {
     return 0;
   }
   const std::filesystem::path models = DIST_MODELS;
-  compare<SmallGpt2>(models / "gpt2", pretrained::gpt2_names(small));
-  compare<SmallBert>(models / "bert", pretrained::bert_names(small));
+  compare<pretrained::Gpt2<small>>(models / "gpt2", pretrained::gpt2_names(small));
+  compare<pretrained::Bert<small>>(models / "bert", pretrained::bert_names(small));
   if (quick()) std::filesystem::remove_all(std::filesystem::temp_directory_path() / "dist_example_35");
 } catch (const dist::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -14,7 +14,7 @@ namespace pretrained {
 namespace nn = dist::nn;
 
 struct Sizes {
-  std::size_t words, length, channels, heads;
+  std::size_t words, length, channels, heads, blocks;
 };
 
 // [gpt2]
@@ -31,11 +31,11 @@ struct Gpt2Block {
       NormBefore<nn::MultiHeadAttention<Heads, In::last_extent / Heads, nn::AttendToPast>>,
       NormBefore<nn::Sequential<nn::Dense<4 * In::last_extent, nn::GeluTanh>, nn::Dense<In::last_extent>>>>;
 };
-/// The blocks are named "h0", "h1" and so on.
-template <Sizes Of, class... Blocks>
-using Gpt2 = nn::Sequential<nn::Input<Of.length>, nn::Named<"wte", nn::Embedding<Of.words, Of.channels>>,
-                            nn::Named<"wpe", nn::LearnedPositions<>>, Blocks...,
-                            nn::Named<"ln_f", nn::LayerNormalization<Gpt2Epsilon>>, nn::Unembed<"wte">>;
+template <Sizes Of>
+using Gpt2 =
+    nn::Sequential<nn::Input<Of.length>, nn::Named<"wte", nn::Embedding<Of.words, Of.channels>>,
+                   nn::Named<"wpe", nn::LearnedPositions<>>, nn::Named<"h", nn::Repeat<Of.blocks, Gpt2Block<Of.heads>>>,
+                   nn::Named<"ln_f", nn::LayerNormalization<Gpt2Epsilon>>, nn::Unembed<"wte">>;
 // [/gpt2]
 
 // [gpt2_names]
@@ -43,22 +43,22 @@ using Gpt2 = nn::Sequential<nn::Input<Of.length>, nn::Named<"wte", nn::Embedding
 inline dist::LoadWeightsOptions gpt2_names(const Sizes& of, const std::string& model = "transformer.") {
   const std::size_t channels = of.channels, width = channels / of.heads;
   const std::string block = model + "h.{}.";
-  const std::string attention = "h{}/multi_head_attention/";
+  const std::string attention = "h/{}/multi_head_attention/";
   std::vector<dist::WeightSource> names = {
       {"wte/embeddings", model + "wte.weight"},
       {.ours = "wpe/embeddings", .theirs = model + "wpe.weight", .rows = dist::IndexRange{0, of.length}},
-      {"h{}/layer_normalization/gamma", block + "ln_1.weight"},
-      {"h{}/layer_normalization/beta", block + "ln_1.bias"},
+      {"h/{}/layer_normalization/gamma", block + "ln_1.weight"},
+      {"h/{}/layer_normalization/beta", block + "ln_1.bias"},
       {.ours = attention + "attention_output/kernel",
        .theirs = block + "attn.c_proj.weight",
        .seen_as = dist::Shape{of.heads, width, channels}},
       {attention + "attention_output/bias", block + "attn.c_proj.bias"},
-      {"h{}/layer_normalization_1/gamma", block + "ln_2.weight"},
-      {"h{}/layer_normalization_1/beta", block + "ln_2.bias"},
-      {"h{}/dense/kernel", block + "mlp.c_fc.weight"},
-      {"h{}/dense/bias", block + "mlp.c_fc.bias"},
-      {"h{}/dense_1/kernel", block + "mlp.c_proj.weight"},
-      {"h{}/dense_1/bias", block + "mlp.c_proj.bias"},
+      {"h/{}/layer_normalization_1/gamma", block + "ln_2.weight"},
+      {"h/{}/layer_normalization_1/beta", block + "ln_2.bias"},
+      {"h/{}/dense/kernel", block + "mlp.c_fc.weight"},
+      {"h/{}/dense/bias", block + "mlp.c_fc.bias"},
+      {"h/{}/dense_1/kernel", block + "mlp.c_proj.weight"},
+      {"h/{}/dense_1/bias", block + "mlp.c_proj.bias"},
       {"ln_f/gamma", model + "ln_f.weight"},
       {"ln_f/beta", model + "ln_f.bias"},
   };
@@ -95,11 +95,11 @@ struct BertBlock {
                      NormAfter<nn::Sequential<nn::Dense<4 * In::last_extent, nn::Gelu>, nn::Dense<In::last_extent>>>>;
 };
 /// Each text has one segment, whose vector is a bias. The head finds the words of masked positions.
-template <Sizes Of, class... Blocks>
+template <Sizes Of>
 using Bert = nn::Sequential<
     nn::Input<Of.length>, nn::Named<"words", nn::Embedding<Of.words, Of.channels>>,
     nn::Named<"positions", nn::LearnedPositions<>>, nn::Named<"segment", nn::Bias<>>,
-    nn::Named<"norm", nn::LayerNormalization<BertEpsilon>>, Blocks...,
+    nn::Named<"norm", nn::LayerNormalization<BertEpsilon>>, nn::Named<"h", nn::Repeat<Of.blocks, BertBlock<Of.heads>>>,
     nn::Named<"head", nn::Sequential<nn::Dense<Of.channels, nn::Gelu>, nn::LayerNormalization<BertEpsilon>>>,
     nn::Unembed<"words">, nn::Named<"scores", nn::Bias<>>>;
 // [/bert]
@@ -109,7 +109,7 @@ using Bert = nn::Sequential<
 inline dist::LoadWeightsOptions bert_names(const Sizes& of) {
   const std::size_t channels = of.channels, width = channels / of.heads;
   const std::string embeddings = "bert.embeddings.", block = "bert.encoder.layer.{}.", head = "cls.predictions.";
-  const std::string attention = "h{}/multi_head_attention/";
+  const std::string attention = "h/{}/multi_head_attention/";
   std::vector<dist::WeightSource> names = {
       {"words/embeddings", embeddings + "word_embeddings.weight"},
       {.ours = "positions/embeddings",
@@ -126,14 +126,14 @@ inline dist::LoadWeightsOptions bert_names(const Sizes& of) {
        .axes = {1, 2, 0},
        .seen_as = dist::Shape{channels, of.heads, width}},
       {attention + "attention_output/bias", block + "attention.output.dense.bias"},
-      {"h{}/layer_normalization/gamma", block + "attention.output.LayerNorm.weight"},
-      {"h{}/layer_normalization/beta", block + "attention.output.LayerNorm.bias"},
-      {"h{}/dense/kernel", block + "intermediate.dense.weight", {1, 0}},
-      {"h{}/dense/bias", block + "intermediate.dense.bias"},
-      {"h{}/dense_1/kernel", block + "output.dense.weight", {1, 0}},
-      {"h{}/dense_1/bias", block + "output.dense.bias"},
-      {"h{}/layer_normalization_1/gamma", block + "output.LayerNorm.weight"},
-      {"h{}/layer_normalization_1/beta", block + "output.LayerNorm.bias"},
+      {"h/{}/layer_normalization/gamma", block + "attention.output.LayerNorm.weight"},
+      {"h/{}/layer_normalization/beta", block + "attention.output.LayerNorm.bias"},
+      {"h/{}/dense/kernel", block + "intermediate.dense.weight", {1, 0}},
+      {"h/{}/dense/bias", block + "intermediate.dense.bias"},
+      {"h/{}/dense_1/kernel", block + "output.dense.weight", {1, 0}},
+      {"h/{}/dense_1/bias", block + "output.dense.bias"},
+      {"h/{}/layer_normalization_1/gamma", block + "output.LayerNorm.weight"},
+      {"h/{}/layer_normalization_1/beta", block + "output.LayerNorm.bias"},
       {"head/dense/kernel", head + "transform.dense.weight", {1, 0}},
       {"head/dense/bias", head + "transform.dense.bias"},
       {"head/layer_normalization/gamma", head + "transform.LayerNorm.weight"},

@@ -25,11 +25,9 @@ namespace nn = dist::nn;
 
 namespace {
 
-constexpr pretrained::Sizes sizes{.words = 60, .length = 12, .channels = 24, .heads = 3};
-using Gpt2 = pretrained::Gpt2<sizes, nn::Named<"h0", pretrained::Gpt2Block<sizes.heads>>,
-                              nn::Named<"h1", pretrained::Gpt2Block<sizes.heads>>>;
-using Bert = pretrained::Bert<sizes, nn::Named<"h0", pretrained::BertBlock<sizes.heads>>,
-                              nn::Named<"h1", pretrained::BertBlock<sizes.heads>>>;
+constexpr pretrained::Sizes sizes{.words = 60, .length = 12, .channels = 24, .heads = 3, .blocks = 2};
+using Gpt2 = pretrained::Gpt2<sizes>;
+using Bert = pretrained::Bert<sizes>;
 
 /// A model in double, and the numbers that PyTorch computes for it.
 template <class Net>
