@@ -29,6 +29,7 @@
 #include <dist/nn/layers/named.hpp>
 #include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/recomputed.hpp>
 #include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>

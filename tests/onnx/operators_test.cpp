@@ -125,7 +125,8 @@ TEST_CASE("trained positions and a bias are additions") {
 }
 
 TEST_CASE("a Repeat adds the operators of each block") {
-  using Net = nn::Sequential<nn::Input<4>, nn::Named<"blocks", nn::Repeat<2, nn::Residual<nn::Dense<4>>>>>;
+  using Net =
+      nn::Sequential<nn::Input<4>, nn::Named<"blocks", nn::Repeat<2, nn::Recomputed<nn::Residual<nn::Dense<4>>>>>>;
   const Wire graph = graph_of<Net>();
   CHECK(operators_in(graph) == Strings{"MatMul", "Add", "Sum", "MatMul", "Add", "Sum"});
   REQUIRE(graph.strings(5).size() == 4);

@@ -39,6 +39,7 @@
 #include <dist/nn/layers/multiply.hpp>
 #include <dist/nn/layers/pool1d.hpp>
 #include <dist/nn/layers/pool2d.hpp>
+#include <dist/nn/layers/recomputed.hpp>
 #include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
@@ -645,6 +646,14 @@ struct Operator<nn::Concatenate<Branch...>> {
     const bool first = outputs.front().channels_first;
     return {graph.node("Concat", detail::names_of(outputs), {{"axis", std::int64_t{first ? 1 : -1}}}),
             Bound::Output::shape(), first};
+  }
+};
+/// The operators of its layers.
+template <class L>
+struct Operator<nn::Recomputed<L>> {
+  template <class Bound, class Weights>
+  static Value add(Graph& graph, const Value& x, Weights& weights) {
+    return detail::add_branches<Bound>(graph, x, weights).front();
   }
 };
 /// The operators of all blocks.

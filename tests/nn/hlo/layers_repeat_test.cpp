@@ -9,7 +9,9 @@
 
 namespace nn = dist::nn;
 
-TEST_CASE("Repeat in programs, its gradients and its state match the plain loops") {
+TEST_CASE("Repeat and Recomputed in programs, their gradients and their state match the plain loops") {
   using Block = nn::Sequential<nn::Dense<5, nn::Relu>, nn::BatchNormalization<>, nn::Dense<4>>;
-  dist_test::check_emitted<nn::Sequential<nn::Input<4>, nn::Repeat<3, nn::Residual<Block>>, nn::Dense<2>>>({{3}, {0}});
+  dist_test::check_emitted<nn::Sequential<nn::Input<4>, nn::Repeat<3, nn::Residual<Block>>,
+                                          nn::Repeat<2, nn::Recomputed<nn::Dense<4, nn::Relu>>>, nn::Dense<2>>>(
+      {{3}, {0}});
 }

@@ -21,6 +21,7 @@
 #include <dist/nn/layers/group_normalization.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/named.hpp>
+#include <dist/nn/layers/recomputed.hpp>
 #include <dist/nn/layers/unembed.hpp>
 #include <dist/nn/network.hpp>
 #include <dist/nn/onednn/backend.hpp>
@@ -241,4 +242,22 @@ TEST_CASE("the blocks of a Repeat share the memory of gradients between their la
   CHECK(allocations_of<Net<nn::Repeat<4, Body>>>() == allocations_of<Net<nn::Repeat<3, Body>>>() + 3);
   CHECK(allocations_of<Net<Body, Body, Body, Body>>() == allocations_of<Net<Body, Body, Body>>() + 7);
   CHECK(allocations_of<Net<nn::Repeat<3, Nested>>>() == allocations_of<Net<nn::Repeat<2, Nested>>>() + 7);
+}
+
+TEST_CASE("Repeat of Recomputed blocks computes the same bits, on one and several replicas") {
+  using Attention =
+      nn::Residual<nn::Sequential<nn::LayerNormalization<>, nn::MultiHeadAttention<2, 3, nn::AttendToPast>>>;
+  using Body = nn::Sequential<Attention, nn::Residual<Products>>;
+  check_equal<Net<nn::Recomputed<Body>, nn::Recomputed<Products>>, Net<Body, Products>>();
+  check_equal<Net<nn::Repeat<3, nn::Recomputed<Body>>>, Net<Body, Body, Body>>();
+  check_equal<First<nn::Repeat<2, nn::Recomputed<Body>>>, First<Body, Body>>();
+  dist_test::check_steady_steps<Net<nn::Repeat<3, nn::Recomputed<Products>>>>({4, 2, 0, 4});
+}
+
+TEST_CASE("the blocks of a Repeat share the memory of recomputed outputs") {
+  using Body = nn::Sequential<nn::Dense<5>, nn::Dense<7>, nn::Dense<width>>;
+  // Each block keeps its output only.
+  CHECK(allocations_of<Net<nn::Repeat<4, nn::Recomputed<Body>>>>() ==
+        allocations_of<Net<nn::Repeat<3, nn::Recomputed<Body>>>>() + 1);
+  CHECK(allocations_of<Net<nn::Repeat<4, Body>>>() == allocations_of<Net<nn::Repeat<3, Body>>>() + 3);
 }

@@ -31,6 +31,7 @@
 #include <dist/nn/layers/learned_positions.hpp>
 #include <dist/nn/layers/multi_head_attention.hpp>
 #include <dist/nn/layers/multiply.hpp>
+#include <dist/nn/layers/recomputed.hpp>
 #include <dist/nn/layers/repeat.hpp>
 #include <dist/nn/layers/rms_normalization.hpp>
 #include <dist/nn/layers/softmax.hpp>
@@ -223,6 +224,15 @@ struct Lowering<Concatenate<Branch...>> {
   static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
     return std::apply([](auto... outputs) { return detail::side_by_side(outputs...); },
                       detail::branch_outputs<Bound>(arguments, x, parameters, state));
+  }
+};
+
+/// The lowering of nn::Recomputed: its layers. The compiler decides what is computed again.
+template <class L>
+struct Lowering<Recomputed<L>> {
+  template <class Bound, class Arguments, hlo::TracedArray X, class Parameters, class State>
+  static auto forward(const Arguments& arguments, X x, const Parameters& parameters, State& state) {
+    return std::get<0>(detail::branch_outputs<Bound>(arguments, x, parameters, state));
   }
 };
 

@@ -79,11 +79,11 @@ class BranchesOperation {
   static constexpr bool skips_parameter_gradients = true;
 
   void forward(State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
-    forward_each(NoReplica{}, state, x, parameters, y, All{});
+    forward_each(NoReplica{}, state, x, parameters, y);
   }
   template <class Call>
   void forward(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
-    forward_each(call, state, x, parameters, y, All{});
+    forward_each(call, state, x, parameters, y);
   }
 
   template <bool InputGradient, bool ParameterGradients = true>
@@ -104,16 +104,24 @@ class BranchesOperation {
     (All{});
   }
 
+ protected:
+  /// Computes the outputs of the branches.
+  template <class Call>
+  void compute(const Call& call, State& state, View<const T> x, const Views<const T>& parameters) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      (forward_one<Index>(queue_of<Backend>(state), call, state, x, parameters), ...);
+    }
+    (All{});
+  }
+
  private:
   template <std::size_t Index>
   using Net = typename Of::template Net<Index>;
 
-  template <class Call, std::size_t... Index>
-  void forward_each(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y,
-                    std::index_sequence<Index...>) {
-    const Queue queue = queue_of<Backend>(state);
-    (forward_one<Index>(queue, call, state, x, parameters), ...);
-    Join::template join<T, Of::count>(queue, outputs_, y);
+  template <class Call>
+  void forward_each(const Call& call, State& state, View<const T> x, const Views<const T>& parameters, View<T> y) {
+    compute(call, state, x, parameters);
+    Join::template join<T, Of::count>(queue_of<Backend>(state), outputs_, y);
   }
   template <std::size_t Index, class Call>
   void forward_one(const Queue& queue, const Call& call, State& state, View<const T> x,

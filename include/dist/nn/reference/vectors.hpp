@@ -10,12 +10,12 @@ namespace dist::nn::reference {
 template <class T>
 [[nodiscard]] T dot(const T* a, const T* b, std::size_t size) {
   constexpr std::size_t lanes = 16;
+  const std::size_t whole = size - size % lanes;
   T partial[lanes] = {};
-  std::size_t i = 0;
-  for (; i + lanes <= size; i += lanes)
+  for (std::size_t i = 0; i < whole; i += lanes)
     for (std::size_t lane = 0; lane < lanes; ++lane) partial[lane] += a[i + lane] * b[i + lane];
   T sum{0};
-  for (; i < size; ++i) sum += a[i] * b[i];
+  for (std::size_t i = whole; i < size; ++i) sum += a[i] * b[i];
   for (const T lane : partial) sum += lane;
   return sum;
 }
