@@ -89,7 +89,7 @@ struct Plan {
   std::size_t victim = 1;
   std::size_t replicas = 1;
   long timeout_ms = 20'000;  ///< 0: DIST_COLLECTIVE_TIMEOUT is set, to 6 s
-  long start_ms = 20'000;
+  long start_ms = 60'000;
 };
 
 /// Several workers. This process adopts their descendants, and kills those left at the end.
@@ -178,7 +178,7 @@ class Job {
 
   /// Waits until all processes of these jobs have ended, and kills late ones. Returns the number of processes left
   /// after the servers of the worlds had time to exit, which must be 0.
-  static std::size_t finish(const std::vector<Job*>& jobs, Clock::duration longest = 90s) {
+  static std::size_t finish(const std::vector<Job*>& jobs, Clock::duration longest = 150s) {
     const auto have_ended = [&] {
       bool all = true;
       for (Job* const job : jobs) all = job->attend() && all;

@@ -24,7 +24,7 @@ TEST_CASE("workers of a cluster form one world, even if only the first one's add
     const ClusterSpec cluster{{TaskType::worker, addresses}};
     support::Processes processes{3, [&](std::size_t worker) {
                                    const std::unique_ptr<dist::detail::WorldHandle> hosted =
-                                       dist::detail::join_hosted_world(cluster, worker, "the test", 20s);
+                                       dist::detail::join_hosted_world(cluster, worker, "the test", 60s);
                                    int given = 0, rank = 0, size = 0;
                                    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
                                    hosted->initialised();
