@@ -223,7 +223,7 @@ class UploadedDataset : public DatasetRange<UploadedDataset<D, Device>> {
     using Pass = detail::PassOf<D>;
 
     Iterator(std::unique_ptr<Pass> pass, std::shared_ptr<detail::InputRings<Device>> rings)
-        : Iterator(*pass, std::move(pass), std::move(rings)) {}
+        : Iterator{*pass, std::move(pass), std::move(rings)} {}  // braces: in this order
     Iterator(Pass& pass, std::unique_ptr<detail::AnyPass> owned, std::shared_ptr<detail::InputRings<Device>> rings)
         : Steps(std::move(owned), std::move(rings)), pass_(&pass) {}
 

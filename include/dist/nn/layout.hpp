@@ -119,8 +119,10 @@ struct Layout<Kind, std::tuple<Layers...>> {
   }();
 
   /// Returns the offset of a tensor; for their number, the size of the array.
-  [[nodiscard]] static constexpr std::size_t offset_of(std::size_t tensor) {
-    return tensor < tensors.size() ? tensors[tensor].offset : padded_count;
+  [[nodiscard]] static constexpr std::size_t offset_of([[maybe_unused]] std::size_t tensor) {
+    if constexpr (tensors.size() > 0)
+      if (tensor < tensors.size()) return tensors[tensor].offset;
+    return padded_count;
   }
 
   /// Returns one layer's tensors in array `all`, which is in `Where`; for a layer of blocks, one view of all of them.
