@@ -23,10 +23,12 @@ namespace dist {
 /// The module of TorchSyncBatchNorm.
 class TorchSyncBatchNormImpl : public torch::nn::NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions> {
  public:
-  using Base = torch::nn::NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions>;
-  using Base::Base;
+  /// Makes a module with these options.
+  explicit TorchSyncBatchNormImpl(const torch::nn::BatchNormOptions& options)
+      : NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions>(options) {}
   /// Makes a module with libtorch's default options for this number of channels.
-  explicit TorchSyncBatchNormImpl(std::int64_t channels) : Base(torch::nn::BatchNormOptions{channels}) {}
+  explicit TorchSyncBatchNormImpl(std::int64_t channels)
+      : TorchSyncBatchNormImpl(torch::nn::BatchNormOptions{channels}) {}
 
   /// Normalises x [rows, channels, ...]. In training mode a collective call of the replicas. Throws InvalidArgument in
   /// training mode outside a step, and if the replicas together have a single value for each channel; and libtorch's
@@ -45,6 +47,7 @@ class TorchSyncBatchNormImpl : public torch::nn::NormImplBase<1, TorchSyncBatchN
   void attach(std::function<void(std::span<double>)> all_reduce) { all_reduce_ = std::move(all_reduce); }
 
  protected:
+  /// Throws InvalidArgument for an input without axes [rows, channels], or with another number of channels.
   void _check_input_dim(const torch::Tensor& x) override {
     if (x.dim() < 2 || x.size(1) != options.num_features())
       throw InvalidArgument(concat("A TorchSyncBatchNorm of ", options.num_features(),
