@@ -23,9 +23,9 @@ namespace dist {
 /// The module of TorchSyncBatchNorm.
 class TorchSyncBatchNormImpl : public torch::nn::NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions> {
  public:
-  /// Makes a module with these options.
-  explicit TorchSyncBatchNormImpl(const torch::nn::BatchNormOptions& options)
-      : NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions>(options) {}
+  /// Makes a module with the chosen options.
+  explicit TorchSyncBatchNormImpl(const torch::nn::BatchNormOptions& chosen)
+      : NormImplBase<1, TorchSyncBatchNormImpl, torch::nn::BatchNormOptions>(chosen) {}
   /// Makes a module with libtorch's default options for this number of channels.
   explicit TorchSyncBatchNormImpl(std::int64_t channels)
       : TorchSyncBatchNormImpl(torch::nn::BatchNormOptions{channels}) {}
