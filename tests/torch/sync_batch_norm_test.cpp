@@ -26,7 +26,6 @@
 namespace nn = dist::nn;
 using convolution::Batch;
 using convolution::difference;
-using convolution::global_batch;
 
 namespace {
 
@@ -101,7 +100,7 @@ std::vector<double> losses_of(S& strategy, Net& net, Optimizer& optimizer, std::
 
 TEST_CASE("replicas normalise by the statistics of all rows, as libtorch does with all rows in one process") {
   // With 3 rows the last of 4 replicas has none.
-  for (const std::size_t rows : {global_batch, std::size_t{3}}) {
+  for (const std::size_t rows : {convolution::global_batch, std::size_t{3}}) {
     const auto [expected, alone] = of_libtorch(rows);
     for (const std::size_t replicas : {1U, 2U, 3U, 4U}) {
       CAPTURE(rows);

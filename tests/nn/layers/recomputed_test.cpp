@@ -37,7 +37,7 @@ void check_equal() {
   nn::Workspace<Recomputed, Backend, T> recomputed;
   nn::Workspace<Kept, Backend, T> kept;
   const auto parameters = dist_test::numbers(Kept::padded_count, 1);
-  for (const std::size_t rows : {2, 3, 0, 1}) {
+  for (const std::size_t rows : {2U, 3U, 0U, 1U}) {
     const auto batch = dist_test::numbers(rows * Kept::InputShape::elements, rows);
     const auto computed = dist_test::pass(recomputed, parameters, batch);
     const auto expected = dist_test::pass(kept, parameters, batch);

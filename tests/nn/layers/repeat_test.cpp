@@ -67,7 +67,7 @@ std::vector<float> trained(auto& strategy) {
   nn::Network<Model, Backend> net{strategy, 3};
   nn::Optimizer optimizer{strategy, net, nn::Adam{.learning_rate = 0.05F}};
   std::vector<std::vector<float>> of_replica(strategy.num_local_replicas());
-  for (const std::size_t rows : {3, 2, 3, 0, 1})
+  for (const std::size_t rows : {3U, 2U, 3U, 0U, 1U})
     strategy.run([&](auto& replica) {
       const std::size_t local = replica.local_index();
       const std::size_t mine = local == 1 ? 0 : rows;  // one replica has no examples
@@ -102,7 +102,7 @@ void check_equal() {
   };
   dist::Default one;
   check_on(one);
-  for (const std::size_t replicas : {2, 3}) {
+  for (const std::size_t replicas : {2U, 3U}) {
     dist::Mirrored<dist::ThreadAllReduce> strategy{replicas};
     check_on(strategy);
   }
