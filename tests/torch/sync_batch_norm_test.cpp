@@ -77,7 +77,7 @@ std::pair<std::vector<double>, std::shared_ptr<Alone>> of_libtorch(std::size_t r
   return {losses, net};
 }
 
-/// The same on replicas, each with its part of the rows, which may be empty.
+/// Returns the losses of a network on replicas. Each replica has a part of the rows, which may be empty.
 template <class S, class Net, class Optimizer>
 std::vector<double> losses_of(S& strategy, Net& net, Optimizer& optimizer, std::size_t rows) {
   std::vector<double> losses;

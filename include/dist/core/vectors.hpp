@@ -61,8 +61,8 @@ template <class Body>
 
 /// Calls `body.template operator()<bytes>()`, compiled for the widest vectors of the translation unit's target. With
 /// DIST_DISPATCH_VECTORS, chooses the widest vectors of the processor at run time, at the cost of testing one flag per
-/// call. DIST_MAX_ISA limits them. Throws InvalidArgument if the target's are wider. Only inlined code is compiled for these vectors, so write the body as `[&]<std::size_t Bytes>()
-/// DIST_INLINE_LAMBDA { ... }`.
+/// call. DIST_MAX_ISA limits them. Throws InvalidArgument if the target's are wider. Only inlined code is compiled for
+/// these vectors, so write the body as `[&]<std::size_t Bytes>() DIST_INLINE_LAMBDA { ... }`.
 template <class Body>
 DIST_ALWAYS_INLINE void with_widest_vectors(Body&& body) {
   const std::size_t most = max_vector_bytes();

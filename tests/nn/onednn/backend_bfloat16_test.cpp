@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include <dist/core/error.hpp>
 #include <dist/core/float16.hpp>
 #include <dist/nn/activations/smooth.hpp>
 #include <dist/nn/layers/conv2d.hpp>
@@ -19,6 +20,7 @@
 #include <support/spawned.hpp>
 
 #include <doctest/doctest.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include "nn/run_network.hpp"
 
@@ -97,6 +99,20 @@ TEST_CASE("a process without these units" * doctest::skip()) {
   if (std::getenv("DIST_MAX_ISA") == nullptr) return;
   REQUIRE_FALSE(nn::onednn::multiplies_bfloat16());
   check_layers<WithUnits>();
+}
+
+TEST_CASE("a process that has used oneDNN before" * doctest::skip()) {
+  if (std::getenv("DIST_MAX_ISA") == nullptr) return;
+  static_cast<void>(dnnl_get_effective_cpu_isa());
+  CHECK_THROWS_WITH_AS(nn::OneDnn::State{},
+                       "DIST_MAX_ISA cannot limit oneDNN (this program has used oneDNN before dist). Set "
+                       "ONEDNN_MAX_CPU_ISA in the environment, too.",
+                       dist::InvalidArgument);
+}
+
+TEST_CASE("DIST_MAX_ISA is refused if it comes too late for oneDNN") {
+  support::Spawned process{"a process that has used oneDNN before", {"DIST_MAX_ISA=avx512"}};
+  CHECK(process.exit_status_within(std::chrono::seconds{120}) == 0);
 }
 
 TEST_CASE("the results are the same if the units are hidden") {

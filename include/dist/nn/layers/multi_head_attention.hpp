@@ -100,9 +100,9 @@ struct Rotate {
 ///   attention_output(softmax(query(x) · key(x)ᵀ / sqrt(width)) · value(x))
 ///
 /// Kernels are [channels, heads, width] for query, key and value, and [heads, width, channels] for attention_output;
-/// all have biases, unless the bias initialiser is nn::NoBias. `Options` has the members of AttendToAll. With `key_heads` it is Keras' GroupQueryAttention:
-/// kernels of key and value are [channels, key_heads, width], and head h of the queries uses head h / (heads /
-/// key_heads).
+/// all have biases, unless the bias initialiser is nn::NoBias. `Options` has the members of AttendToAll. With
+/// `key_heads` it is Keras' GroupQueryAttention: kernels of key and value are [channels, key_heads, width], and head h
+/// of the queries uses head h / (heads / key_heads).
 template <std::size_t Heads, std::size_t Width, class Options = AttendToAll, class KernelInitializer = GlorotUniform,
           class BiasInitializer = Zeros>
 struct MultiHeadAttention {

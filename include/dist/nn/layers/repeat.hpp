@@ -185,8 +185,8 @@ class RepeatOperation {
 /// `Count` blocks in sequence, each a layer, a Sequential or a block with `Layers<In>`, whose output has the shape of
 /// its input. It computes the bits of the blocks written one by one, and starts from the same parameters. If the block
 /// ends in an activation, gradients may differ by rounding, because some back ends compute the activation's gradient in
-/// the product of the next layer. The program contains the block once, so any number of blocks is compiled as fast as
-/// one, and the blocks share the memory of gradients between their layers.
+/// the product of the next layer. The program contains the block once, whatever the number of blocks. The blocks share
+/// the memory of gradients between their layers.
 ///
 /// A parameter's name has the number of its block: "repeat/3/dense_1/kernel", or "blocks/3/dense_1/kernel" with
 /// Named<"blocks", …>. Layers of one name are numbered in each block.

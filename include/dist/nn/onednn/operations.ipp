@@ -14,8 +14,8 @@
 
 namespace dist::nn::onednn {
 
-/// Applies DIST_MAX_ISA to oneDNN, which reads its own limit, ONEDNN_MAX_CPU_ISA, at the first use. Throws OneDnnError if
-/// the program has used oneDNN before.
+/// Applies DIST_MAX_ISA to oneDNN, which reads its own limit, ONEDNN_MAX_CPU_ISA, at the first use. Throws InvalidArgument
+/// if the program has used oneDNN before.
 DIST_INLINE void limit_isa() {
   static const dnnl::status status = [] {
     switch (dist::detail::max_vector_bytes()) {
@@ -30,8 +30,8 @@ DIST_INLINE void limit_isa() {
     }
   }();
   if (status != dnnl::status::success)
-    throw OneDnnError("limiting instructions to DIST_MAX_ISA", "the program has used oneDNN before",
-                      static_cast<dnnl_status_t>(status), "set ONEDNN_MAX_CPU_ISA in the environment, too");
+    throw InvalidArgument("DIST_MAX_ISA cannot limit oneDNN", "this program has used oneDNN before dist",
+                          "Set ONEDNN_MAX_CPU_ISA in the environment, too");
 }
 
 DIST_INLINE State::State() {
